@@ -1,0 +1,42 @@
+"""What can be wrong with an object, and where: the one shape that every check answers with."""
+
+import msgspec
+
+Path = tuple[str | int, ...]
+"""Where in an object: keys and list positions, outermost first."""
+
+
+class Problem(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One thing wrong: a sentence, what would be right, and where.
+
+    ``warning`` problems are told but refuse nothing. ``document`` (counted from 0), ``line`` and
+    ``column`` (counted from 1) are known only for objects that were read from manifest text.
+    """
+
+    message: str
+    path: Path = ()
+    hint: str = ""
+    warning: bool = False
+    file: str = ""
+    document: int = 0
+    line: int = 0
+    column: int = 0
+    job: str = ""
+
+
+def format_path(path: Path) -> str:
+    """``("spec", "tasks", 0, "name")`` as people write it: ``spec.tasks[0].name``."""
+    text = ""
+    for part in path:
+        if isinstance(part, int):
+            text += f"[{part}]"
+        elif all(c.isalnum() or c in "-_" for c in part) and part:
+            text += f".{part}" if text else part
+        else:
+            text += f'["{part}"]'
+    return text
+
+
+def errors(problems: list[Problem]) -> list[Problem]:
+    """Only those that refuse."""
+    return [problem for problem in problems if not problem.warning]

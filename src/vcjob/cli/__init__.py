@@ -1,0 +1,1 @@
+"""The ``vcjob`` command: arguments, live output, exit codes."""

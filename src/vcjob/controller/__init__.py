@@ -1,0 +1,1 @@
+"""Carrying plans out against any ``Cluster``: caches, work queue, applying."""

@@ -1,0 +1,1 @@
+"""Job plugins: one file each, pure functions from a Job to what it adds to pods and objects."""
