@@ -64,9 +64,7 @@ class Mount(msgspec.Struct, frozen=True, tag=True):
     size: int = 0
 
 
-Request = (
-    AddPod | RemovePod | StartContainer | SignalContainer | SetPolicy | OpenSocket | Mount
-)
+Request = AddPod | RemovePod | StartContainer | SignalContainer | SetPolicy | OpenSocket | Mount
 
 
 class Done(msgspec.Struct, frozen=True, tag=True):
