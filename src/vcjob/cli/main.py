@@ -1,0 +1,77 @@
+"""The ``vcjob`` command: a group whose sub-commands are imported only when they are asked for.
+
+Importing every command would cost each ``vcjob --help`` and every shell completion a few hundred
+milliseconds; the help line of each command therefore stands in the table below.
+"""
+
+import importlib
+import sys
+from typing import NoReturn
+
+import click
+
+from vcjob import __version__
+from vcjob.api.errors import VcjobError
+from vcjob.cli.exit_codes import ExitCode
+
+# name: (module, attribute, help line)
+_COMMANDS = {
+    "run": ("vcjob.cli.run", "run", "Run Jobs on this machine and follow them to their end."),
+    "validate": ("vcjob.cli.validate", "validate", "Report every problem of manifests at once."),
+    "render": ("vcjob.cli.render", "render", "Print every object that a Job becomes."),
+    "completion": ("vcjob.cli.completion", "completion", "Print the completion script of a shell."),
+}
+
+
+class _LazyGroup(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _COMMANDS:
+            return None
+        module, attribute, _ = _COMMANDS[cmd_name]
+        command: click.Command = getattr(importlib.import_module(module), attribute)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, line) for name, (_, _, line) in _COMMANDS.items()])
+
+
+@click.group(
+    cls=_LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Exit codes: 0 Completed, 1 Failed, 2 wrong usage, 3 manifest refused, 4 this machine "
+    "cannot, 5 Terminated, 6 Aborted, 130 interrupted.",
+)
+@click.version_option(__version__, "--version", prog_name="vcjob", message="%(prog)s %(version)s")
+def cli() -> None:
+    """Run Volcano Jobs, whose pods find each other by name, on this machine."""
+
+
+def main() -> NoReturn:
+    """Entry point: errors that a user can act on end in one sentence, never in a traceback."""
+    try:
+        code = cli.main(prog_name="vcjob", standalone_mode=False)
+        sys.exit(code if isinstance(code, int) else ExitCode.COMPLETED)
+    except click.exceptions.Abort:
+        sys.exit(ExitCode.INTERRUPTED)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(ExitCode.WRONG_USAGE)
+    except KeyboardInterrupt:
+        sys.exit(ExitCode.INTERRUPTED)
+    except BrokenPipeError:
+        _close_broken_output()
+        sys.exit(ExitCode.FAILED)
+    except VcjobError as error:
+        click.echo(f"vcjob: {error}", err=True)
+        sys.exit(getattr(error, "exit_code", ExitCode.FAILED))
+
+
+def _close_broken_output() -> None:
+    """Stop Python from complaining at exit that the reader of our output (``head``) is gone."""
+    import os
+
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,0 +1,97 @@
+"""What ``vcjob run`` says of Jobs: one line while they run, a few lines when they have ended.
+
+Pure: from Job objects and seconds to text.
+"""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from vcjob.api.types import Job, Object
+
+FINAL_PHASES = frozenset({"Completed", "Failed", "Terminated", "Aborted"})
+
+
+class PodEnd(msgspec.Struct, frozen=True):
+    """A container that did not end well: where, how, and the last thing it said."""
+
+    pod: str
+    container: str
+    reason: str
+    exit_code: int
+    last_line: str = ""
+
+
+def format_seconds(seconds: float) -> str:
+    """``4.2 s``, ``3 min 20 s``, ``2 h 5 min``."""
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(int(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min"
+
+
+def task_counts(job: Job) -> str:
+    """Per task what its pods do: ``ps 1 running, worker 1 running 1 succeeded``."""
+    parts = []
+    for task in job.spec.tasks:
+        counts = job.status.task_status_count.get(task.name, {}).get("phase", {})
+        shown = " ".join(
+            f"{count} {phase.lower()}" for phase, count in sorted(counts.items()) if count
+        )
+        parts.append(f"{task.name} {shown or f'0/{task.replicas}'}")
+    return ", ".join(parts)
+
+
+def status_line(jobs: Sequence[Job], seconds: float) -> str:
+    """The live line: each Job's phase and pods (several Jobs: counts), and the time gone by."""
+    elapsed = format_seconds(seconds)
+    if len(jobs) == 1:
+        job = jobs[0]
+        phase = job.status.state.phase or "New"
+        return f"{job.metadata.name}: {phase} | {task_counts(job)} | {elapsed}"
+    phases: dict[str, int] = {}
+    for job in jobs:
+        phase = job.status.state.phase or "New"
+        phases[phase] = phases.get(phase, 0) + 1
+    by_phase = ", ".join(f"{count} {phase}" for phase, count in sorted(phases.items()))
+    running = sum(job.status.running for job in jobs)
+    return f"{len(jobs)} jobs: {by_phase} | {running} pods running | {elapsed}"
+
+
+def summary(job: Job, seconds: float, ends: Sequence[PodEnd], log_directory: str) -> list[str]:
+    """The lines that end a run: phase, why, what each task's pods came to, where the logs are."""
+    phase = job.status.state.phase or "not started"
+    lines = [f"{job.metadata.name}: {phase} after {format_seconds(seconds)}"]
+    if job.status.state.message:
+        lines.append(f"  why: {job.status.state.message}")
+    for task in job.spec.tasks:
+        counts = job.status.task_status_count.get(task.name, {}).get("phase", {})
+        shown = ", ".join(f"{count} {name.lower()}" for name, count in sorted(counts.items()))
+        lines.append(f"  {task.name}: {shown or 'no pods left'} (of {task.replicas})")
+    for end in ends:
+        where = f"{end.pod} ({end.container})" if end.container else end.pod
+        said = f": {end.last_line}" if end.last_line else ""
+        lines.append(f"  {where} ended with {end.reason}, exit code {end.exit_code}{said}")
+    if log_directory:
+        lines.append(f"  logs: {log_directory}")
+    return lines
+
+
+def container_ends(pod: Object) -> list[tuple[str, str, int]]:
+    """Containers of a pod that ended other than with exit code 0: (name, reason, exit code)."""
+    status = pod.get("status", {})
+    ends = []
+    for container in (
+        *status.get("initContainerStatuses", ()),
+        *status.get("containerStatuses", ()),
+    ):
+        for state in (container.get("state", {}), container.get("lastState", {})):
+            terminated = state.get("terminated")
+            if terminated and terminated.get("exitCode"):
+                reason = terminated.get("reason", "Error")
+                ends.append((container["name"], reason, terminated["exitCode"]))
+                break
+    return ends

@@ -1,0 +1,136 @@
+"""Where the output of a run goes: plain lines, or a terminal with a live status line below them.
+
+Pods' output goes to standard output, what vcjob itself says to standard error (on a terminal both
+stand above the status line).
+"""
+
+import sys
+from typing import TYPE_CHECKING, Protocol, Self
+
+from vcjob.cli.podtext import colour_of, decode, for_terminal
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
+
+_REDRAWS_A_SECOND = 8
+
+
+class Screen(Protocol):
+    """Shows a run. Use it as a context manager; on leaving, everything has been written."""
+
+    def __enter__(self) -> Self:
+        """Start drawing."""
+
+    def __exit__(self, *exception: object) -> None:
+        """Write what is left and stop drawing."""
+
+    def pod_line(self, label: str, line: bytes) -> None:
+        """Show one line (without its newline) of a pod's output."""
+
+    def note(self, text: str) -> None:
+        """Show a sentence of vcjob's own."""
+
+    def status(self, text: str) -> None:
+        """Replace the live status; where there is none, say it only if ``text`` is new."""
+
+    def result(self, lines: list[str]) -> None:
+        """Show the summary."""
+
+    def flush(self) -> None:
+        """Hand what was shown so far to the operating system."""
+
+
+def open_screen(label_width: int) -> Screen:
+    """A live screen where standard output is a terminal that can redraw, else plain lines."""
+    if sys.stdout.isatty():
+        from rich.console import Console
+
+        console = Console(highlight=False, markup=False, emoji=False)
+        if not console.is_dumb_terminal:
+            return _LiveScreen(console, label_width)
+    return _PlainScreen(label_width)
+
+
+class _PlainScreen:
+    """Lines only: pods' bytes as they are behind their label, for files, pipes and CI."""
+
+    def __init__(self, label_width: int) -> None:
+        self._width = label_width
+        self._output = sys.stdout.buffer
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.flush()
+
+    def pod_line(self, label: str, line: bytes) -> None:
+        self._output.write(f"{label:<{self._width}} | ".encode() + line + b"\n")
+
+    def note(self, text: str) -> None:
+        self.flush()
+        print(f"vcjob: {text}", file=sys.stderr, flush=True)
+
+    def status(self, text: str) -> None:
+        """Nothing: a file is not redrawn. Phase changes are told by ``note``."""
+
+    def result(self, lines: list[str]) -> None:
+        self._output.write("".join(f"{line}\n" for line in lines).encode())
+        self.flush()
+
+    def flush(self) -> None:
+        self._output.flush()
+
+
+class _LiveScreen:
+    """A terminal: coloured labels, and one status line that stays below the output."""
+
+    def __init__(self, console: "Console", label_width: int) -> None:
+        from rich.live import Live
+        from rich.text import Text
+
+        self._text = Text
+        self._console = console
+        self._width = label_width
+        self._waiting: list[Text] = []
+        self._live = Live(
+            Text(""), console=console, refresh_per_second=_REDRAWS_A_SECOND, transient=True
+        )
+
+    def __enter__(self) -> Self:
+        self._live.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.flush()
+        self._live.stop()
+
+    def pod_line(self, label: str, line: bytes) -> None:
+        text = self._text()
+        text.append(f"{label:<{self._width}} | ", style=colour_of(label))
+        text.append_text(self._text.from_ansi(for_terminal(decode(line))))
+        self._waiting.append(text)
+
+    def note(self, text: str) -> None:
+        self.flush()
+        self._print(self._text(f"vcjob: {for_terminal(text)}", style="dim"))
+
+    def status(self, text: str) -> None:
+        line = self._text(for_terminal(text), style="bold", no_wrap=True, overflow="ellipsis")
+        self._live.update(line)
+
+    def result(self, lines: list[str]) -> None:
+        self.flush()
+        self._live.update(self._text(""))
+        for number, line in enumerate(lines):
+            self._print(self._text(for_terminal(line), style="" if number else "bold"))
+
+    def flush(self) -> None:
+        if self._waiting:
+            # One print for many lines: a redraw costs as much as dozens of lines.
+            self._print(self._text("\n").join(self._waiting))
+            self._waiting.clear()
+
+    def _print(self, text: "Text") -> None:
+        self._console.print(text, soft_wrap=True)
