@@ -1,0 +1,200 @@
+"""Following Jobs to their end: what changes is shown, signals and time-outs stop them gracefully.
+
+Everything that can happen (a Job or an Event changed, a signal, the time is up, the engine is lost)
+comes through one queue to one loop, so that no two of them race.
+
+The first Ctrl-C (or SIGTERM, SIGHUP) terminates the Jobs as a TerminateJob Command does, with their
+pods' grace periods; the second ends everything at once.
+"""
+
+import asyncio
+import signal
+import time
+from collections.abc import Sequence
+from enum import Enum, auto
+
+import msgspec
+
+from vcjob.api.kinds import COMMAND, EVENT, JOB, Kind
+from vcjob.api.types import Job, Object
+from vcjob.cli.exit_codes import ExitCode, of_phases
+from vcjob.cli.progress import FINAL_PHASES, status_line, task_counts
+from vcjob.cli.screen import Screen
+from vcjob.controller.cluster import Cluster, EventType
+
+_TICK_SECONDS = 0.2
+_STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class _Happening(Enum):
+    STOP_SIGNAL = auto()
+    TIME_IS_UP = auto()
+    TICK = auto()
+
+
+class Ending(msgspec.Struct, frozen=True):
+    """How following ended: the Jobs as last seen, the exit code, and the time it took (seconds)."""
+
+    jobs: list[Job]
+    code: ExitCode
+    seconds: float
+
+
+class Follower:
+    """Shows the Jobs of one run until each is in a final phase or something ends the run.
+
+    Args:
+        cluster: where the Jobs live.
+        screen: where to show.
+        all_events: show Normal Events too, not only Warnings.
+    """
+
+    def __init__(self, cluster: Cluster, screen: Screen, *, all_events: bool) -> None:
+        self._cluster = cluster
+        self._screen = screen
+        self._all_events = all_events
+        self._jobs: dict[str, Job] = {}
+        self._shown: dict[str, str] = {}
+        self._events_shown: dict[str, int] = {}
+        self._happenings: asyncio.Queue[_Happening | tuple[Kind, Object] | str] = asyncio.Queue()
+        self._started = time.monotonic()
+
+    async def follow(
+        self, jobs: Sequence[Object], timeout: float | None, lost: asyncio.Future[str]
+    ) -> Ending:
+        """Follow ``jobs`` (as created) to the end.
+
+        Args:
+            jobs: the Jobs.
+            timeout: seconds after which the Jobs are terminated, None for never.
+            lost: resolves with a sentence if the engine stops under us.
+        """
+        for job in jobs:
+            self._jobs[job["metadata"]["uid"]] = Job.of(job)
+        lost.add_done_callback(self._on_lost)
+        loop = asyncio.get_running_loop()
+        for number in _STOP_SIGNALS:
+            loop.add_signal_handler(number, self._happenings.put_nowait, _Happening.STOP_SIGNAL)
+        try:
+            async with asyncio.TaskGroup() as group:
+                tasks = [
+                    group.create_task(self._watch(JOB)),
+                    group.create_task(self._watch(EVENT)),
+                    group.create_task(self._tick()),
+                ]
+                if timeout is not None:
+                    tasks.append(group.create_task(self._time_out(timeout)))
+                code = await self._until_ended()
+                for task in tasks:
+                    task.cancel()
+        finally:
+            for number in _STOP_SIGNALS:
+                loop.remove_signal_handler(number)
+        return Ending(list(self._jobs.values()), code, time.monotonic() - self._started)
+
+    async def _until_ended(self) -> ExitCode:
+        stop_signals = 0
+        while True:
+            happening = await self._happenings.get()
+            match happening:
+                case (kind, obj) if kind == JOB:
+                    self._on_job(obj)
+                case (_, obj):
+                    self._on_event(obj)
+                case _Happening.TICK:
+                    self._screen.flush()
+                    self._screen.status(
+                        status_line(list(self._jobs.values()), time.monotonic() - self._started)
+                    )
+                case _Happening.TIME_IS_UP:
+                    self._screen.note("the time-out is over: terminating")
+                    await self._terminate("the time-out of vcjob run")
+                case _Happening.STOP_SIGNAL:
+                    stop_signals += 1
+                    if stop_signals > 1:
+                        self._screen.note("interrupted again: stopping at once")
+                        return ExitCode.INTERRUPTED
+                    self._screen.note(
+                        "interrupted: terminating the pods with their grace periods; "
+                        "interrupt again to stop at once"
+                    )
+                    await self._terminate("vcjob run was interrupted")
+                case str(reason):
+                    self._screen.note(reason)
+                    return ExitCode.INTERRUPTED if stop_signals else ExitCode.FAILED
+            phases = [job.status.state.phase for job in self._jobs.values()]
+            if all(phase in FINAL_PHASES for phase in phases):
+                return ExitCode.INTERRUPTED if stop_signals else of_phases(phases)
+
+    def _on_lost(self, lost: asyncio.Future[str]) -> None:
+        if not lost.cancelled():
+            self._happenings.put_nowait(lost.result())
+
+    def _on_job(self, obj: Object) -> None:
+        uid = obj["metadata"]["uid"]
+        if uid not in self._jobs:
+            return
+        job = self._jobs[uid] = Job.of(obj)
+        state = job.status.state
+        if state.phase and state.phase != self._shown.get(uid):
+            self._shown[uid] = state.phase
+            why = f": {state.message}" if state.message else ""
+            counts = f" ({task_counts(job)})" if state.phase == "Running" else ""
+            self._screen.note(f"{job.metadata.name} is {state.phase}{counts}{why}")
+
+    def _on_event(self, event: Object) -> None:
+        if event.get("type") != "Warning" and not self._all_events:
+            return
+        involved = event.get("involvedObject", {})
+        key, count = event["metadata"]["name"], event.get("count", 1)
+        if self._events_shown.get(key) == count:
+            return
+        self._events_shown[key] = count
+        where = f"{involved.get('kind', '')} {involved.get('name', '')}".strip()
+        times = f" (x{count})" if count > 1 else ""
+        self._screen.note(
+            f"{event.get('type', '')} {event.get('reason', '')} on {where}{times}: "
+            f"{event.get('message', '')}"
+        )
+
+    async def _terminate(self, why: str) -> None:
+        for job in self._jobs.values():
+            if job.status.state.phase in FINAL_PHASES:
+                continue
+            name = job.metadata.name
+            await self._cluster.create(
+                COMMAND,
+                {
+                    "apiVersion": COMMAND.api_version,
+                    "kind": COMMAND.kind,
+                    "metadata": {
+                        "generateName": f"{name}-terminatejob-",
+                        "namespace": job.metadata.namespace,
+                    },
+                    "action": "TerminateJob",
+                    "reason": why,
+                    "target": {
+                        "apiVersion": JOB.api_version,
+                        "kind": JOB.kind,
+                        "name": name,
+                        "uid": job.metadata.uid,
+                    },
+                },
+            )
+
+    async def _watch(self, kind: Kind) -> None:
+        listed = await self._cluster.list(kind)
+        for obj in listed.items:
+            self._happenings.put_nowait((kind, obj))
+        async for event in self._cluster.watch(kind, listed.resource_version):
+            if event.type in (EventType.ADDED, EventType.MODIFIED):
+                self._happenings.put_nowait((kind, event.object))
+
+    async def _tick(self) -> None:
+        while True:
+            self._happenings.put_nowait(_Happening.TICK)
+            await asyncio.sleep(_TICK_SECONDS)
+
+    async def _time_out(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+        self._happenings.put_nowait(_Happening.TIME_IS_UP)
