@@ -1,0 +1,245 @@
+"""Manifest text to objects that know where each of their parts stands.
+
+Reads YAML and JSON, several documents, and ``v1`` Lists (whose items become documents of their
+own). Does no I/O: whoever calls has read the file.
+"""
+
+import re
+
+import msgspec
+
+from vcjob.api.problems import Path, Problem
+from vcjob.api.types import Object
+from vcjob.api.yaml_documents import (
+    Position,
+    UnreadableYaml,
+    Value,
+    YamlFault,
+    read_documents,
+)
+
+MOST_BYTES = 4 * 1024 * 1024
+
+_LINE_END = re.compile(r"\r\n|[\n\r\x85\u2028\u2029]")
+# YAML 1.1, production c-printable; surrogates cannot be encoded.
+_NOT_PRINTABLE = re.compile(
+    r"[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]"
+)
+_DOCUMENT_START = re.compile(r"^---(?=\s|$)", re.MULTILINE)
+_SURROGATE_PAIR = re.compile(r"\\u(d[89ab][0-9a-f]{2})\\u(d[c-f][0-9a-f]{2})", re.IGNORECASE)
+
+
+class Document(msgspec.Struct, frozen=True):
+    """One object of a manifest. ``index`` counts documents of the file from 0."""
+
+    file: str
+    index: int
+    object: Object
+    position: Position
+
+    def locate(self, path: Path) -> tuple[int, int]:
+        """Line and column (from 1) of the part at ``path``, or of the nearest part around it."""
+        position = self.position
+        for key in path:
+            part = _part(position, key)
+            if part is None:
+                break
+            position = part
+        return position.line, position.column
+
+    def place(self, problem: Problem) -> Problem:
+        """The problem with file, document, line and column filled in."""
+        line, column = self.locate(problem.path)
+        return msgspec.structs.replace(
+            problem, file=self.file, document=self.index, line=line, column=column
+        )
+
+
+def _part(position: Position, key: str | int) -> Position | None:
+    parts = position.parts
+    if isinstance(parts, dict):
+        return parts.get(key) if isinstance(key, str) else None
+    if isinstance(parts, list) and isinstance(key, int) and 0 <= key < len(parts):
+        return parts[key]
+    return None
+
+
+class Manifest(msgspec.Struct, frozen=True):
+    """The objects of a manifest, and what is wrong with its text."""
+
+    documents: tuple[Document, ...]
+    problems: tuple[Problem, ...]
+
+
+def parse(text: bytes | str, file: str = "") -> Manifest:
+    """Read a manifest; never raises. ``file`` is what problems call it."""
+    if len(text) > MOST_BYTES:
+        return _refuse(
+            file,
+            f"the file has more than {MOST_BYTES >> 20} MiB",
+            "is this a manifest? The Kubernetes API takes no object beyond 1.5 MiB",
+        )
+    if isinstance(text, bytes):
+        data = text
+        try:
+            text = _decode(data)
+        except UnicodeDecodeError as error:
+            line = data.count(b"\n", 0, error.start) + 1
+            return _refuse(
+                file,
+                "the file is not text in UTF-8",
+                "is this a manifest? It looks like a binary file or has another encoding",
+                line,
+            )
+    text = text.removeprefix("\ufeff")
+    if unprintable := _NOT_PRINTABLE.search(text):
+        before = _LINE_END.split(text[: unprintable.start()])
+        return _refuse(
+            file,
+            f"the file contains the character U+{ord(unprintable[0]):04X}, which no YAML file may",
+            "is this a manifest? It looks like a binary file; within double quotes such a "
+            "character can be written as \\xNN or \\uNNNN",
+            len(before),
+            len(before[-1]) + 1,
+        )
+    return _parse_text(text, file)
+
+
+def _decode(text: bytes) -> str:
+    if text[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        return text.decode("utf-16")
+    return text.decode("utf-8")
+
+
+def _refuse(file: str, message: str, hint: str, line: int = 1, column: int = 1) -> Manifest:
+    return Manifest((), (Problem(message, hint=hint, file=file, line=line, column=column),))
+
+
+def _parse_text(text: str, file: str) -> Manifest:
+    if text.lstrip()[:1] in ("{", "["):
+        # JSON writes characters beyond U+FFFF as two escapes, which YAML does not know.
+        text = _SURROGATE_PAIR.sub(_one_escape, text)
+    documents: list[Document] = []
+    problems: list[Problem] = []
+    faults: list[YamlFault] = []
+    first_line, first_number = 1, 0
+    while True:
+        number = first_number
+        try:
+            for relative, root in read_documents(text, first_line, faults):
+                number = first_number + relative
+                problems += _fault_problems(faults, file, number)
+                faults.clear()
+                documents += _expand(root, file, number, problems)
+            break
+        except UnreadableYaml as error:
+            problems += _fault_problems(faults, file, number)
+            faults.clear()
+            number = first_number + _documents_before(text, error.line - first_line)
+            problems.append(
+                Problem(
+                    str(error),
+                    hint=error.hint,
+                    file=file,
+                    document=number,
+                    line=error.line,
+                    column=error.column,
+                )
+            )
+            # What stands behind the next "---" can be read nevertheless.
+            start = _next_document(text, error.line - first_line)
+            if start is None:
+                break
+            first_line += len(_LINE_END.findall(text, 0, start))
+            first_number = number + 1
+            text = text[start:]
+    if not documents and not problems:
+        return _refuse(file, "the file holds no object", "is it the right file?")
+    return Manifest(tuple(documents), tuple(problems))
+
+
+def _one_escape(pair: re.Match[str]) -> str:
+    high, low = int(pair[1], 16), int(pair[2], 16)
+    return f"\\U{0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00):08x}"
+
+
+def _fault_problems(faults: list[YamlFault], file: str, number: int) -> list[Problem]:
+    return [
+        Problem(
+            fault.message,
+            hint=fault.hint,
+            file=file,
+            document=number,
+            line=fault.line,
+            column=fault.column,
+        )
+        for fault in faults
+    ]
+
+
+def _documents_before(text: str, line: int) -> int:
+    """How many documents of ``text`` end before the line with this number (from 0)."""
+    starts = [
+        len(_LINE_END.findall(text, 0, match.start())) for match in _DOCUMENT_START.finditer(text)
+    ]
+    before = sum(1 for start in starts if start <= line)
+    # A document in front of the first "---" counts only if there is something in it.
+    first = _DOCUMENT_START.search(text)
+    has_preface = first is not None and _has_content(text[: first.start()])
+    return max(before - 1, 0) + (1 if has_preface and before else 0)
+
+
+def _has_content(text: str) -> bool:
+    return any(
+        line.strip() and not line.lstrip().startswith(("#", "%")) for line in text.splitlines()
+    )
+
+
+def _next_document(text: str, line: int) -> int | None:
+    """Where the next document begins behind the line with this number (from 0)."""
+    ends = [match.end() for match in _LINE_END.finditer(text)]
+    if line >= len(ends):
+        return None
+    start = _DOCUMENT_START.search(text, ends[line])
+    return start.start() if start else None
+
+
+def _expand(root: Value, file: str, number: int, problems: list[Problem]) -> list[Document]:
+    """The objects of one document: itself, the items of a List, or none if it is empty."""
+    value, position = root.value, root.position
+    if value is None:
+        return []
+    if not isinstance(value, dict):
+        problems.append(
+            Problem(
+                f"a manifest holds objects, but this is a {_type_name(value)}",
+                hint="an object begins with apiVersion, kind and metadata",
+                file=file,
+                document=number,
+                line=position.line,
+                column=position.column,
+            )
+        )
+        return []
+    document = Document(file, number, value, position)
+    if value.get("apiVersion") != "v1" or value.get("kind") != "List":
+        return [document]
+    items = value.get("items") or []
+    parts = position.parts
+    item_positions = parts["items"].parts if isinstance(parts, dict) and "items" in parts else []
+    if not isinstance(items, list) or not isinstance(item_positions, list):
+        problems.append(document.place(Problem("the items of a List must be a list", ("items",))))
+        return []
+    return [
+        document
+        for item, where in zip(items, item_positions, strict=True)
+        for document in _expand(Value(item, where), file, number, problems)
+    ]
+
+
+def _type_name(value: object) -> str:
+    if isinstance(value, list):
+        return "list"
+    if isinstance(value, str):
+        return "text"
+    return "boolean" if isinstance(value, bool) else "number"
