@@ -1,5 +1,6 @@
 """The Job (``batch.volcano.sh/v1alpha1``): job-api.md sections 3 and 4."""
 
+from vcjob.api.policies import EVENTS, INTERNAL_EVENTS
 from vcjob.api.schema.meta import OBJECT_META
 from vcjob.api.schema.pods import POD_TEMPLATE
 from vcjob.api.schema.types import (
@@ -24,12 +25,8 @@ from vcjob.api.schema.volumes import PERSISTENT_VOLUME_CLAIM_SPEC
 DURATION = Text("duration")
 SHORT_TEXT = Text(max_length=253)
 
-# The events and actions that the CRD knows. Which of them a policy may really use is a rule of
-# admission (admission.md section 3).
-SCHEMA_EVENTS = (
-    *("*", "PodPending", "PodRunning", "PodFailed", "PodEvicted", "Unknown", "TaskCompleted"),
-    *("OutOfSync", "CommandIssued", "JobUpdated", "TaskFailed"),
-)
+# The CRD also knows the internal events; that policies may not use them is a rule of admission.
+SCHEMA_EVENTS = EVENTS + INTERNAL_EVENTS
 
 NETWORK_TOPOLOGY = record(
     "NetworkTopologySpec",
@@ -82,7 +79,7 @@ TASK = record(
         ),
         "replicas": field(COUNT, "Number of pods."),
         "minAvailable": field(COUNT, "Pods that must be placeable together. Default: replicas."),
-        "template": field(POD_TEMPLATE, "What each pod is made from."),
+        "template": required(POD_TEMPLATE, "What each pod is made from."),
         "policies": field(ListOf(POLICY), "What happens upon which event; win over the job's."),
         "topologyPolicy": field(
             choice("none", "best-effort", "restricted", "single-numa-node"),

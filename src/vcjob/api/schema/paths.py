@@ -7,7 +7,7 @@ from vcjob.api.schema.types import ListOf, Record, Type
 
 
 def field_paths(record: Record) -> Iterator[str]:
-    """All fields at and below ``record`` such as ``spec.containers[].env[].name``, parents first."""
+    """All fields at and below ``record``, like ``spec.containers[].env[].name``; parents first."""
     for name, field in record.fields.items():
         yield from _below(name, field.type)
 

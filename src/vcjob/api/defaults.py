@@ -1,0 +1,141 @@
+"""What a Job gets that leaves fields out: rules of Volcano's mutating webhook and of the schema.
+
+Source: admission.md section 1; schema defaults: job-api.md section 3. The patch touches exactly
+the fields it sets, so that unknown fields of pod templates stay.
+"""
+
+import copy
+from collections.abc import Iterator
+from typing import Any, Literal
+
+import msgspec
+
+from vcjob.api.problems import Path
+from vcjob.api.schema.job import JOB
+from vcjob.api.schema.types import ListOf, Record
+from vcjob.api.types import Object
+
+DEFAULT_QUEUE = "default"
+DEFAULT_SCHEDULER = "volcano"
+DEFAULT_MAX_RETRY = 3
+
+# Plugins whose pods need the svc plugin to find each other, and those that need ssh.
+_NEED_SVC = ("tensorflow", "mpi", "pytorch", "ray")
+_NEED_SSH = ("mpi",)
+
+
+class Operation(msgspec.Struct, frozen=True):
+    """One operation of a JSON patch (RFC 6902)."""
+
+    op: Literal["add", "replace"]
+    path: str
+    value: Any
+
+
+def default_operations(job: Object, scheduler: str = DEFAULT_SCHEDULER) -> list[Operation]:
+    """The JSON patch that fills in what ``job`` leaves out.
+
+    ``scheduler`` is the name for Jobs that name none. Fields of a wrong type are left alone: checks
+    complain about them. An object without a readable spec gets no patch.
+    """
+    return list(_operations(copy.deepcopy(job), scheduler))
+
+
+def apply_defaults(job: Object, scheduler: str = DEFAULT_SCHEDULER) -> Object:
+    """A copy of ``job`` with everything filled in that it leaves out."""
+    defaulted = copy.deepcopy(job)
+    for _ in _operations(defaulted, scheduler):
+        pass
+    return defaulted
+
+
+def _operations(job: Object, scheduler: str) -> Iterator[Operation]:
+    """Fill in the defaults of ``job`` itself, and yield each change."""
+    spec = job.get("spec")
+    if not isinstance(spec, dict):
+        return
+    path: Path = ("spec",)
+    yield from _set_where_empty(spec, path, "queue", DEFAULT_QUEUE)
+    yield from _set_where_empty(spec, path, "schedulerName", scheduler)
+    yield from _set_where_empty(spec, path, "maxRetry", DEFAULT_MAX_RETRY)
+    tasks = spec.get("tasks")
+    if isinstance(tasks, list):
+        for index, task in enumerate(tasks):
+            if isinstance(task, dict):
+                yield from _task_operations(task, (*path, "tasks", index), index)
+        if _is_empty(spec.get("minAvailable")):
+            total = sum(_count(task, "minAvailable") for task in tasks if isinstance(task, dict))
+            yield _set(spec, path, "minAvailable", total)
+    yield from _plugin_operations(spec, path)
+    yield from _schema_operations(job, JOB, ())
+
+
+def _task_operations(task: Object, path: Path, index: int) -> Iterator[Operation]:
+    yield from _set_where_empty(task, path, "name", f"default{index}")
+    template = task.get("template")
+    pod = template.get("spec") if isinstance(template, dict) else None
+    if isinstance(pod, dict) and pod.get("hostNetwork") is True:
+        where = (*path, "template", "spec")
+        yield from _set_where_empty(pod, where, "dnsPolicy", "ClusterFirstWithHostNet")
+    if task.get("minAvailable") is None:
+        yield _set(task, path, "minAvailable", _default_task_minimum(task))
+    yield from _set_where_empty(task, path, "maxRetry", DEFAULT_MAX_RETRY)
+
+
+def _default_task_minimum(task: Object) -> int:
+    policy = task.get("partitionPolicy")
+    if isinstance(policy, dict) and _count(policy, "minPartitions") > 0:
+        return _count(policy, "minPartitions") * _count(policy, "partitionSize")
+    return _count(task, "replicas")
+
+
+def _plugin_operations(spec: Object, path: Path) -> Iterator[Operation]:
+    plugins = spec.get("plugins")
+    if not isinstance(plugins, dict):
+        return
+    for needed, by in (("svc", _NEED_SVC), ("ssh", _NEED_SSH)):
+        if needed not in plugins and any(name in plugins for name in by):
+            yield _set(plugins, (*path, "plugins"), needed, [])
+
+
+def _schema_operations(value: Any, record: Record, path: Path) -> Iterator[Operation]:
+    """Defaults that the table of our own kinds names, in the records that are there."""
+    if not isinstance(value, dict) or record.keeps_unknown:
+        return
+    for name, field in record.fields.items():
+        where = (*path, name)
+        if field.default is not None and value.get(name) is None:
+            yield _set(value, path, name, field.default)
+        elif isinstance(field.type, Record):
+            yield from _schema_operations(value.get(name), field.type, where)
+        elif isinstance(field.type, ListOf) and isinstance(field.type.item, Record):
+            items = value.get(name)
+            for index, item in enumerate(items if isinstance(items, list) else []):
+                yield from _schema_operations(item, field.type.item, (*where, index))
+
+
+def _count(value: Object, key: str) -> int:
+    number = value.get(key)
+    return number if isinstance(number, int) and not isinstance(number, bool) else 0
+
+
+def _is_empty(value: Any) -> bool:
+    """Whether Go would read ``value`` as "not given": null, an empty text, or zero."""
+    return value is None or value == "" or (value == 0 and not isinstance(value, bool))
+
+
+def _set_where_empty(value: Object, path: Path, key: str, default: Any) -> Iterator[Operation]:
+    if _is_empty(value.get(key)):
+        yield _set(value, path, key, default)
+
+
+def _set(value: Object, path: Path, key: str, default: Any) -> Operation:
+    op: Literal["add", "replace"] = "replace" if key in value else "add"
+    value[key] = copy.copy(default)
+    pointer = "".join(f"/{_escape(part)}" for part in (*path, key))
+    return Operation(op, pointer, copy.copy(default))
+
+
+def _escape(part: str | int) -> str:
+    """A path segment of a JSON pointer (RFC 6901)."""
+    return str(part).replace("~", "~0").replace("/", "~1")

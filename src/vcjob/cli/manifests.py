@@ -1,0 +1,139 @@
+"""Manifest files to checked Jobs: what every command that takes FILE... begins with."""
+
+import sys
+from collections.abc import Iterator, Sequence
+
+import click
+import msgspec
+
+from vcjob.api.defaults import apply_defaults
+from vcjob.api.kinds import JOB, Kind
+from vcjob.api.manifest import MOST_BYTES, Document, parse
+from vcjob.api.problems import Problem, errors
+from vcjob.api.types import Object
+from vcjob.core.check import check
+from vcjob.core.checks.objects import check_kind, check_object, kind_of
+
+STANDARD_INPUT = "-"
+
+
+class LoadedJob(msgspec.Struct, frozen=True):
+    """A Job of a manifest: as it is written, and with defaults filled in.
+
+    It may have no name but ``metadata.generateName``; whoever creates it completes that.
+    """
+
+    document: Document
+    written: Object
+    defaulted: Object
+    problems: tuple[Problem, ...]
+
+    @property
+    def refused(self) -> bool:
+        """Whether an error keeps it from being created."""
+        return bool(errors(list(self.problems)))
+
+
+class LoadedObject(msgspec.Struct, frozen=True):
+    """Another object that the manifest brings along."""
+
+    document: Document
+    kind: Kind
+    object: Object
+
+
+class Loaded(msgspec.Struct, frozen=True):
+    """All objects of the files. ``problems`` are those of Jobs too, in the order of the text."""
+
+    files: tuple[str, ...]
+    jobs: tuple[LoadedJob, ...]
+    others: tuple[LoadedObject, ...]
+    problems: tuple[Problem, ...]
+
+    @property
+    def errors(self) -> list[Problem]:
+        """Only the problems that refuse."""
+        return errors(list(self.problems))
+
+
+def load(files: Sequence[str]) -> Loaded:
+    """Read and check the manifests ``files`` (``-`` is standard input).
+
+    Raises click.UsageError if a file cannot be read.
+    """
+    jobs: list[LoadedJob] = []
+    others: list[LoadedObject] = []
+    problems: list[Problem] = []
+    for file in files:
+        found: list[Problem] = []
+        name = "<stdin>" if file == STANDARD_INPUT else file
+        manifest = parse(_read(file), name)
+        found += manifest.problems
+        for document in manifest.documents:
+            kind = kind_of(document.object)
+            if kind == JOB:
+                job = _load_job(document)
+                jobs.append(job)
+                found += job.problems
+            elif kind is None:
+                found += map(document.place, check_kind(document.object))
+            else:
+                others.append(LoadedObject(document, kind, document.object))
+                found += map(document.place, check_object(document.object, kind))
+        problems += sorted(found, key=lambda problem: (problem.line, problem.column))
+    problems += _duplicates(jobs, others)
+    if not jobs and not errors(problems):
+        problems.append(
+            Problem("there is no Job in the files", file=files[0], warning=True, line=1, column=1)
+        )
+    return Loaded(tuple(files), tuple(jobs), tuple(others), tuple(problems))
+
+
+def _read(file: str) -> bytes:
+    """At most one byte more than a manifest may have, so that no file is too big to be read."""
+    try:
+        if file == STANDARD_INPUT:
+            return sys.stdin.buffer.read(MOST_BYTES + 1)
+        with open(file, "rb") as stream:
+            return stream.read(MOST_BYTES + 1)
+    except IsADirectoryError as error:
+        raise click.UsageError(
+            f"{file} is a directory; name the manifests in it, for example {file.rstrip('/')}/*.yaml"
+        ) from error
+    except OSError as error:
+        raise click.UsageError(f"cannot read {file}: {error.strerror or error}") from error
+
+
+def _load_job(document: Document) -> LoadedJob:
+    metadata = document.object.get("metadata")
+    name = metadata.get("name") if isinstance(metadata, dict) else None
+    problems = [
+        msgspec.structs.replace(document.place(problem), job=name if isinstance(name, str) else "")
+        for problem in check(document.object)
+    ]
+    written = document.object
+    return LoadedJob(document, written, apply_defaults(written), tuple(problems))
+
+
+def _duplicates(jobs: Sequence[LoadedJob], others: Sequence[LoadedObject]) -> Iterator[Problem]:
+    """Objects of one kind with the same name: the later would replace the earlier."""
+    first_of: dict[tuple[str, str, str], Document] = {}
+    documents = [(JOB, job.document) for job in jobs]
+    documents += [(other.kind, other.document) for other in others]
+    for kind, document in documents:
+        metadata = document.object.get("metadata")
+        name = metadata.get("name") if isinstance(metadata, dict) else None
+        if not isinstance(metadata, dict) or not isinstance(name, str):
+            continue
+        namespace = metadata.get("namespace") or "default"
+        key = (str(kind), str(namespace) if kind.namespaced else "", name)
+        first = first_of.setdefault(key, document)
+        if first is not document:
+            line, _ = first.locate(("metadata", "name"))
+            yield document.place(
+                Problem(
+                    f"{kind} {name} is given twice; first in {first.file}:{line}",
+                    ("metadata", "name"),
+                    "give each its own name",
+                )
+            )

@@ -1,0 +1,67 @@
+"""Everything that must hold for a Job, on create and on update: what admission and validate ask.
+
+Source: admission.md; deliberate differences: docs/compatibility.md.
+"""
+
+from collections.abc import Iterator
+
+from vcjob.api.problems import Problem
+from vcjob.api.schema.fields import check_fields
+from vcjob.api.schema.job import JOB
+from vcjob.api.types import Object
+from vcjob.core.checks.annotations import check_annotations
+from vcjob.core.checks.names import check_names
+from vcjob.core.checks.plugins import check_plugins
+from vcjob.core.checks.policies import check_policies
+from vcjob.core.checks.queues import check_references
+from vcjob.core.checks.subject import Lookup, Subject, subject_of
+from vcjob.core.checks.tasks import check_tasks
+from vcjob.core.checks.templates import check_templates
+from vcjob.core.checks.update import check_changes
+from vcjob.core.checks.volumes import check_volumes
+
+__all__ = ["Lookup", "check", "check_update"]
+
+
+def check(job: Object, lookup: Lookup | None = None) -> list[Problem]:
+    """Every problem of a Job that is to be created; an error among them refuses it.
+
+    ``job`` may be as written or defaulted: defaults are filled in before the rules are asked, and
+    paths are those of ``job``. Without ``lookup`` (no cluster) the rules that need one are left
+    out. Never raises, whatever JSON value ``job`` is; the work does not grow with replicas.
+    """
+    problems = check_fields(job, JOB)
+    subject = subject_of(job, problems)
+    problems += _rules(subject)
+    if lookup is not None and not any(problem.path == ("spec", "queue") for problem in problems):
+        problems += check_references(subject, lookup)
+    return _distinct(problems)
+
+
+def check_update(old: Object, new: Object) -> list[Problem]:
+    """Every problem of changing a stored Job from ``old`` to ``new``.
+
+    Rules about queue, templates and policies are not asked again: those parts cannot change.
+    """
+    problems = check_fields(new, JOB)
+    before, after = subject_of(old, []), subject_of(new, problems)
+    problems += check_changes(before, after)
+    problems += check_tasks(after)
+    problems += check_names(after)
+    problems += check_plugins(after)
+    return _distinct(problems)
+
+
+def _rules(subject: Subject) -> Iterator[Problem]:
+    yield from check_names(subject)
+    yield from check_annotations(subject)
+    yield from check_tasks(subject)
+    yield from check_policies(subject)
+    yield from check_plugins(subject)
+    yield from check_volumes(subject)
+    yield from check_templates(subject)
+
+
+def _distinct(problems: list[Problem]) -> list[Problem]:
+    """Each thing once: one problem a place and message."""
+    return list({(problem.path, problem.message): problem for problem in problems}.values())

@@ -1,0 +1,59 @@
+"""What the rules look at: a Job whose fields have the right types and whose defaults are filled in."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from vcjob.api.defaults import apply_defaults
+from vcjob.api.problems import Problem
+from vcjob.api.schema.job import JOB
+from vcjob.api.schema.readable import readable_part
+from vcjob.api.types import Job, Object
+
+
+class Subject(msgspec.Struct, frozen=True):
+    """A Job to be checked.
+
+    ``counts_known`` is False when replicas or minimums cannot be read: rules about sums would only
+    repeat that in other words. ``tasks`` are the tasks as JSON, in the order of ``job.spec.tasks``.
+    """
+
+    object: Object
+    job: Job
+    counts_known: bool
+
+    @property
+    def tasks(self) -> list[Object]:
+        """spec.tasks as JSON."""
+        tasks: list[Object] = self.object.get("spec", {}).get("tasks", [])
+        return tasks
+
+
+class Lookup(msgspec.Struct, frozen=True):
+    """What only a cluster knows: its Queues by name, and the names of its PriorityClasses.
+
+    ``priority_classes`` None means that they are not known.
+    """
+
+    queues: Mapping[str, Object]
+    priority_classes: frozenset[str] | None = None
+
+
+def subject_of(job: Any, field_problems: list[Problem]) -> Subject:
+    """The readable part of ``job`` with defaults; ``field_problems`` is what was wrong with it."""
+    readable = apply_defaults(readable_part(job, JOB))
+    return Subject(
+        readable, Job.of(readable), not any(_hides_counts(problem) for problem in field_problems)
+    )
+
+
+def _hides_counts(problem: Problem) -> bool:
+    path = problem.path
+    if problem.warning or path[:1] != ("spec",):
+        return False
+    return (
+        len(path) == 1
+        or path[-1] in ("tasks", "replicas", "minAvailable")
+        or (path[-2:-1] == ("tasks",) and isinstance(path[-1], int))
+    )
