@@ -65,7 +65,8 @@ def _operations(job: Object, scheduler: str) -> Iterator[Operation]:
                 yield from _task_operations(task, (*path, "tasks", index), index)
         if _is_empty(spec.get("minAvailable")):
             total = sum(_count(task, "minAvailable") for task in tasks if isinstance(task, dict))
-            yield _set(spec, path, "minAvailable", total)
+            if spec.get("minAvailable") != total:
+                yield _set(spec, path, "minAvailable", total)
     yield from _plugin_operations(spec, path)
     yield from _schema_operations(job, JOB, ())
 

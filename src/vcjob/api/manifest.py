@@ -5,6 +5,8 @@ own). Does no I/O: whoever calls has read the file.
 """
 
 import re
+from collections.abc import Iterator
+from itertools import pairwise
 
 import msgspec
 
@@ -15,7 +17,7 @@ from vcjob.api.yaml_documents import (
     UnreadableYaml,
     Value,
     YamlFault,
-    read_documents,
+    YamlReader,
 )
 
 MOST_BYTES = 4 * 1024 * 1024
@@ -25,7 +27,8 @@ _LINE_END = re.compile(r"\r\n|[\n\r\x85\u2028\u2029]")
 _NOT_PRINTABLE = re.compile(
     r"[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]"
 )
-_DOCUMENT_START = re.compile(r"^---(?=\s|$)", re.MULTILINE)
+# Directives (%YAML …) belong to the document that they stand before.
+_DOCUMENT_START = re.compile(r"^(?:%[^\n]*\n)*---(?=\s|$)", re.MULTILINE)
 _SURROGATE_PAIR = re.compile(r"\\u(d[89ab][0-9a-f]{2})\\u(d[c-f][0-9a-f]{2})", re.IGNORECASE)
 
 
@@ -121,41 +124,35 @@ def _parse_text(text: str, file: str) -> Manifest:
         text = _SURROGATE_PAIR.sub(_one_escape, text)
     documents: list[Document] = []
     problems: list[Problem] = []
-    faults: list[YamlFault] = []
-    first_line, first_number = 1, 0
-    while True:
-        number = first_number
+    reader = YamlReader()
+    number = -1
+    for line, chunk in _chunks(text):
         try:
-            for relative, root in read_documents(text, first_line, faults):
-                number = first_number + relative
-                problems += _fault_problems(faults, file, number)
-                faults.clear()
+            for root in reader.read(chunk, line):
+                number += 1
                 documents += _expand(root, file, number, problems)
-            break
         except UnreadableYaml as error:
-            problems += _fault_problems(faults, file, number)
-            faults.clear()
-            number = first_number + _documents_before(text, error.line - first_line)
-            problems.append(
-                Problem(
-                    str(error),
-                    hint=error.hint,
-                    file=file,
-                    document=number,
-                    line=error.line,
-                    column=error.column,
-                )
-            )
-            # What stands behind the next "---" can be read nevertheless.
-            start = _next_document(text, error.line - first_line)
-            if start is None:
-                break
-            first_line += len(_LINE_END.findall(text, 0, start))
-            first_number = number + 1
-            text = text[start:]
+            number += 1
+            reader.faults.append(YamlFault(str(error), error.hint, error.line, error.column))
+        problems += (_fault_problem(fault, file, number) for fault in reader.faults)
+        reader.faults.clear()
     if not documents and not problems:
         return _refuse(file, "the file holds no object", "is it the right file?")
     return Manifest(tuple(documents), tuple(problems))
+
+
+def _chunks(text: str) -> Iterator[tuple[int, str]]:
+    """The text split where documents start, each part with the number of its first line.
+
+    Read apart, a broken document does not hide those behind it.
+    """
+    starts = [match.start() for match in _DOCUMENT_START.finditer(text)]
+    line = 1
+    for start, end in pairwise([0, *starts, len(text)]):
+        chunk = text[start:end]
+        if start or _has_content(chunk):
+            yield line, chunk
+        line += len(_LINE_END.findall(chunk))
 
 
 def _one_escape(pair: re.Match[str]) -> str:
@@ -163,45 +160,21 @@ def _one_escape(pair: re.Match[str]) -> str:
     return f"\\U{0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00):08x}"
 
 
-def _fault_problems(faults: list[YamlFault], file: str, number: int) -> list[Problem]:
-    return [
-        Problem(
-            fault.message,
-            hint=fault.hint,
-            file=file,
-            document=number,
-            line=fault.line,
-            column=fault.column,
-        )
-        for fault in faults
-    ]
-
-
-def _documents_before(text: str, line: int) -> int:
-    """How many documents of ``text`` end before the line with this number (from 0)."""
-    starts = [
-        len(_LINE_END.findall(text, 0, match.start())) for match in _DOCUMENT_START.finditer(text)
-    ]
-    before = sum(1 for start in starts if start <= line)
-    # A document in front of the first "---" counts only if there is something in it.
-    first = _DOCUMENT_START.search(text)
-    has_preface = first is not None and _has_content(text[: first.start()])
-    return max(before - 1, 0) + (1 if has_preface and before else 0)
+def _fault_problem(fault: YamlFault, file: str, number: int) -> Problem:
+    return Problem(
+        fault.message,
+        hint=fault.hint,
+        file=file,
+        document=number,
+        line=fault.line,
+        column=fault.column,
+    )
 
 
 def _has_content(text: str) -> bool:
     return any(
         line.strip() and not line.lstrip().startswith(("#", "%")) for line in text.splitlines()
     )
-
-
-def _next_document(text: str, line: int) -> int | None:
-    """Where the next document begins behind the line with this number (from 0)."""
-    ends = [match.end() for match in _LINE_END.finditer(text)]
-    if line >= len(ends):
-        return None
-    start = _DOCUMENT_START.search(text, ends[line])
-    return start.start() if start else None
 
 
 def _expand(root: Value, file: str, number: int, problems: list[Problem]) -> list[Document]:

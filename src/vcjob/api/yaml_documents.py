@@ -85,47 +85,46 @@ class _Frame:
         return Value(value, position, self.nodes, self.characters, self.depth)
 
 
-def read_documents(
-    text: str, first_line: int, faults: list[YamlFault]
-) -> Iterator[tuple[int, Value]]:
-    """Yield each document's number (from 0) and value; ``first_line`` is the line of the text.
+class YamlReader:
+    """Reads the documents of one file; the limits hold for all of them together.
 
-    What is wrong but leaves the document readable is added to ``faults``. Raises UnreadableYaml
-    where the text can be read no further.
+    ``faults`` collects what is wrong but leaves a document readable.
     """
-    reader = _Reader(faults, first_line)
-    number = -1
-    try:
-        for event in yaml.parse(text, Loader=_LOADER):
-            if isinstance(event, yaml.DocumentStartEvent):
-                number += 1
-                reader.start()
-            elif isinstance(event, yaml.DocumentEndEvent):
-                if reader.root is not None:
-                    yield number, reader.root
-            else:
-                reader.take(event)
-    except yaml.MarkedYAMLError as error:
-        raise _syntax_error(error, text, first_line) from error
-    except yaml.YAMLError as error:
-        raise UnreadableYaml(f"this is not YAML: {error}", "", first_line, 1) from error
 
-
-class _Reader:
-    def __init__(self, faults: list[YamlFault], first_line: int) -> None:
-        self._faults = faults
-        self._first_line = first_line
+    def __init__(self) -> None:
+        self.faults: list[YamlFault] = []
+        self._first_line = 1
         self._nodes = 0
         self._characters = 0
-        self.start()
+        self._start()
 
-    def start(self) -> None:
-        """Begin a document; what was read so far still counts towards the limits."""
-        self.root: Value | None = None
+    def read(self, text: str, first_line: int) -> Iterator[Value]:
+        """Yield each document of ``text``, whose first line has this number in the file.
+
+        Raises UnreadableYaml where the text can be read no further.
+        """
+        self._first_line = first_line
+        self._start()
+        try:
+            for event in yaml.parse(text, Loader=_LOADER):
+                if isinstance(event, yaml.DocumentStartEvent):
+                    self._start()
+                elif isinstance(event, yaml.DocumentEndEvent):
+                    if self._root is not None:
+                        yield self._root
+                else:
+                    self._take(event)
+        except yaml.MarkedYAMLError as error:
+            raise _syntax_error(error, text, first_line) from error
+        except yaml.YAMLError as error:
+            raise UnreadableYaml(f"this is not YAML: {error}", "", first_line, 1) from error
+
+    def _start(self) -> None:
+        self._root: Value | None = None
         self._stack: list[_Frame] = []
         self._anchors: dict[str, Value] = {}
 
-    def take(self, event: Any) -> None:
+    def _take(self, event: Any) -> None:
         if isinstance(event, yaml.ScalarEvent):
             self._take_scalar(event)
         elif isinstance(event, yaml.MappingStartEvent | yaml.SequenceStartEvent):
@@ -171,7 +170,7 @@ class _Reader:
         frame.key_line, frame.key_column = self._line(event), event.start_mark.column + 1
         if key in frame.mapping:
             earlier = frame.parts[key]
-            self._faults.append(
+            self.faults.append(
                 YamlFault(
                     f'the key "{key}" is given twice in one object',
                     f"it was given before in line {earlier.line}; keep one of the two",
@@ -222,7 +221,7 @@ class _Reader:
 
     def _put(self, value: Value, event: Any) -> None:
         if not self._stack:
-            self.root = value
+            self._root = value
             return
         frame = self._stack[-1]
         frame.nodes += value.nodes

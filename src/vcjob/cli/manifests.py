@@ -98,7 +98,7 @@ def _read(file: str) -> bytes:
             return stream.read(MOST_BYTES + 1)
     except IsADirectoryError as error:
         raise click.UsageError(
-            f"{file} is a directory; name the manifests in it, for example {file.rstrip('/')}/*.yaml"
+            f"{file} is a directory; name the manifests in it: {file.rstrip('/')}/*.yaml"
         ) from error
     except OSError as error:
         raise click.UsageError(f"cannot read {file}: {error.strerror or error}") from error

@@ -1,5 +1,6 @@
 """How problems of manifests are shown: lines for people, objects for programs."""
 
+import sys
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -37,8 +38,7 @@ def problem_lines(problem: Problem, *, colour: bool) -> Iterator[str]:
 
 def print_problems(problems: Iterable[Problem], *, err: bool) -> None:
     """Show problems on standard output, or with ``err`` on standard error."""
-    stream = click.get_text_stream("stderr" if err else "stdout")
-    colour = stream.isatty()
+    colour = (sys.stderr if err else sys.stdout).isatty()
     for problem in problems:
         for line in problem_lines(problem, colour=colour):
             click.echo(line, err=err)

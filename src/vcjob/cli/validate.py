@@ -14,7 +14,7 @@ from vcjob.cli.problems import count_of, print_problems, problem_object
 )
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text",
-              show_default=True, help="Lines for people or one JSON object for programs.")  # fmt: skip
+              show_default=True, help="Lines for people, or JSON for programs.")  # fmt: skip
 @click.option("--strict", is_flag=True, help="Count warnings as errors.")
 def validate(files: tuple[str, ...], output: str, strict: bool) -> int:
     """Report every problem of the manifests FILE... at once.

@@ -133,6 +133,7 @@ def _where_it_belongs(key: str, around: tuple[_Place, ...]) -> str:
                 where = format_path(place.path) or "the top of the object"
                 return f'"{key}" belongs in {where}; check the indentation'
         return suggest(key, here.record.fields)
+    below = f"{format_path(here.path)}.{below}".lstrip(".")
     if closest(key, here.record.fields):
         return f'{suggest(key, here.record.fields)} ("{key}" exists in {below})'
     return f'"{key}" belongs in {below}; check the indentation'

@@ -50,15 +50,14 @@ def check_names(subject: Subject) -> Iterator[Problem]:
             f"shorten it by {len(name) - LABEL_LENGTH} characters or more",
         )
         return
-    if subject.job.spec.volumes:
-        if wrong := dns_1123_label(f"{name}{_CLAIM_VOLUME_SUFFIX}"):
-            yield Problem(
-                f"for spec.volumes, pods get volumes named {name}-<12 characters>, whose names "
-                f"must {wrong}",
-                path,
-                f"take a name without dots and with at most "
-                f"{LABEL_LENGTH - len(_CLAIM_VOLUME_SUFFIX)} characters",
-            )
+    if subject.job.spec.volumes and (wrong := dns_1123_label(f"{name}{_CLAIM_VOLUME_SUFFIX}")):
+        yield Problem(
+            f"for spec.volumes, pods get volumes named {name}-<12 characters>, whose names must "
+            f"{wrong}",
+            path,
+            f"take a name without dots and with at most "
+            f"{LABEL_LENGTH - len(_CLAIM_VOLUME_SUFFIX)} characters",
+        )
     yield from _check_queue_label(subject)
     yield from _check_pod_names(subject, name)
 

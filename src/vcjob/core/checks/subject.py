@@ -1,4 +1,4 @@
-"""What the rules look at: a Job whose fields have the right types and whose defaults are filled in."""
+"""What the rules look at: a Job with fields of the right types and with its defaults."""
 
 from collections.abc import Mapping
 from typing import Any
