@@ -11,6 +11,7 @@ import uuid
 import msgspec
 
 # Labels and annotations that Volcano defines.
+VOLCANO_PREFIX = "volcano.sh/"
 JOB_NAME = "volcano.sh/job-name"
 JOB_NAMESPACE = "volcano.sh/job-namespace"
 TASK_SPEC = "volcano.sh/task-spec"
@@ -51,9 +52,48 @@ class OurAnnotation(msgspec.Struct, frozen=True):
 
 
 SUSPEND = "vcjob.dev/suspend"
+COPY_LABELS = "vcjob.dev/copy-labels"
+INJECT_CURRENT_HOST = "vcjob.dev/inject-current-host"
+HOST_ADDRESSES = "vcjob.dev/host-addresses"
+SERVICE_LABELS = "vcjob.dev/service-labels"
+SERVICE_ANNOTATIONS = "vcjob.dev/service-annotations"
+NETWORK_POLICY_LABELS = "vcjob.dev/network-policy-labels"
+NETWORK_POLICY_ANNOTATIONS = "vcjob.dev/network-policy-annotations"
+NETWORK_POLICY_SOURCES = "vcjob.dev/network-policy-sources"
 
 OUR_ANNOTATIONS: tuple[OurAnnotation, ...] = (
     OurAnnotation(SUSPEND, "core", '"true" suspends the Job like AbortJob', "0.1"),
+    OurAnnotation(
+        COPY_LABELS, "core", "keys of the Job's labels that its pods get too, with commas", "0.1"
+    ),
+    OurAnnotation(
+        INJECT_CURRENT_HOST,
+        "svc",
+        '"true" gives every container VC_CURRENT_HOST, its own name in the host lists',
+        "0.1",
+    ),
+    OurAnnotation(
+        HOST_ADDRESSES,
+        "svc",
+        "addresses that host lists show instead of names: a JSON object such as "
+        '{"worker-0": "10.1.0.5"}, by task and index',
+        "0.1",
+    ),
+    OurAnnotation(SERVICE_LABELS, "svc", "labels for the Service: a JSON object", "0.1"),
+    OurAnnotation(SERVICE_ANNOTATIONS, "svc", "annotations for the Service: a JSON object", "0.1"),
+    OurAnnotation(
+        NETWORK_POLICY_LABELS, "svc", "labels for the NetworkPolicy: a JSON object", "0.1"
+    ),
+    OurAnnotation(
+        NETWORK_POLICY_ANNOTATIONS, "svc", "annotations for the NetworkPolicy: a JSON object", "0.1"
+    ),
+    OurAnnotation(
+        NETWORK_POLICY_SOURCES,
+        "svc",
+        "who else may reach the pods: a JSON list of NetworkPolicy peers such as "
+        '[{"namespaceSelector": {}}]',
+        "0.1",
+    ),
 )
 
 
@@ -70,6 +110,21 @@ def pod_group_name(job: str, uid: str) -> str:
 def host_config_map_name(job: str) -> str:
     """Name of the svc plugin's ConfigMap: ``<job>-svc``."""
     return f"{job}-svc"
+
+
+def task_host_config_map_name(job: str, task: str) -> str:
+    """Name of the ConfigMap for one task's host list, where one for all would be too big."""
+    return f"{job}-svc-{task}"
+
+
+def plugin_mark(plugin: str) -> str:
+    """Key in ``status.controlledResources`` that tells Volcano's tools that a plugin has run."""
+    return f"plugin-{plugin}"
+
+
+def claim_mark(claim: str) -> str:
+    """Key in ``status.controlledResources`` for a claim that the Job mounts."""
+    return f"volume-pvc-{claim}"
 
 
 def host_file_key(task: str) -> str:
@@ -94,6 +149,14 @@ def claim_name(job: str, uid: str, index: int) -> str:
     """
     digest = hashlib.sha256(f"{uid}/{index}".encode()).hexdigest()
     return f"{job}-pvc-{digest[:12]}"
+
+
+def claim_volume_name(job: str, claim: str) -> str:
+    """Name of the pod volume for a claim: ``<job>-<12 characters>``, always the same.
+
+    Volcano draws the suffix anew for every pod.
+    """
+    return f"{job}-{hashlib.sha256(claim.encode()).hexdigest()[:12]}"
 
 
 def derived_uid(namespace: str, name: str) -> str:

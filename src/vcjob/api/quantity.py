@@ -5,6 +5,7 @@ remembers whether it was written in powers of 1,000, of 1,024 or with an exponen
 the notation of their first part that is not zero.
 """
 
+import math
 import re
 from enum import StrEnum
 from fractions import Fraction
@@ -61,14 +62,14 @@ class Quantity(msgspec.Struct, frozen=True):
         value = Fraction(f"{match['whole'] or 0}.{match['decimals'] or 0}")
         suffix, notation = match["suffix"] or "", Notation.DECIMAL
         if suffix in _DECIMAL:
-            value *= Fraction(10) ** _DECIMAL[suffix]
+            value *= _power_of_ten(_DECIMAL[suffix])
         elif suffix in _BINARY:
             value *= 1024 ** _BINARY.index(suffix)
             notation = Notation.BINARY
         else:
-            value *= Fraction(10) ** int(match["exponent"])
+            value *= _power_of_ten(int(match["exponent"]))
             notation = Notation.EXPONENT
-        value = min(Fraction(-(-value * _NANO // 1), _NANO), Fraction(_LARGEST))
+        value = min(Fraction(math.ceil(value * _NANO), _NANO), Fraction(_LARGEST))
         return cls(-value if match["sign"] == "-" else value, notation)
 
     def __add__(self, other: "Quantity") -> "Quantity":
@@ -93,7 +94,7 @@ def format_quantity(value: Fraction | int, notation: Notation = Notation.DECIMAL
     Amounts that powers of 1,024 cannot show exactly, or that are below 1,024, are written in
     powers of 1,000. Finer amounts than a billionth are rounded up.
     """
-    nanos = int(-(-abs(value) * _NANO // 1))
+    nanos = math.ceil(abs(Fraction(value)) * _NANO)
     if not nanos:
         return "0"
     sign = "-" if value < 0 else ""
@@ -111,3 +112,7 @@ def format_quantity(value: Fraction | int, notation: Notation = Notation.DECIMAL
     if notation is Notation.EXPONENT:
         return f"{sign}{nanos}e{exponent}" if exponent else f"{sign}{nanos}"
     return f"{sign}{nanos}{_DECIMAL_SUFFIX[exponent]}"
+
+
+def _power_of_ten(exponent: int) -> Fraction:
+    return Fraction(10**exponent) if exponent >= 0 else Fraction(1, 10**-exponent)

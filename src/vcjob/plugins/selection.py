@@ -1,0 +1,94 @@
+"""The plugins of one Job, each with its request, in the order in which they work."""
+
+from collections.abc import Iterator, Mapping
+
+import msgspec
+
+from vcjob.api.problems import Path, Problem
+from vcjob.api.types import Job
+from vcjob.plugins.arguments import parse_arguments
+from vcjob.plugins.base import KeyPair, KeyPairNeed, Plugin, PluginError, Request
+from vcjob.plugins.hosts import JobHosts
+from vcjob.plugins.registry import Registry, in_order
+
+
+class Selected(msgspec.Struct, frozen=True):
+    """A plugin that a Job uses, and what it is asked about."""
+
+    plugin: Plugin
+    request: Request
+
+
+class Selection(msgspec.Struct, frozen=True):
+    """The plugins of a Job. ``problems`` are those of finding them and of their arguments only."""
+
+    plugins: tuple[Selected, ...]
+    hosts: JobHosts
+    problems: tuple[Problem, ...]
+
+    def key_pairs(self) -> list[KeyPairNeed]:
+        """The key pairs that the plugins want to be supplied."""
+        return [need for one in self.plugins for need in one.plugin.key_pairs(one.request)]
+
+
+def select(
+    job: Job, registry: Registry, key_pairs: Mapping[str, KeyPair] | None = None
+) -> Selection:
+    """Find the plugins of ``job`` and read their arguments; never raises.
+
+    A plugin that cannot be found is left out, with a problem.
+    """
+    hosts = JobHosts(job)
+    selected: list[Selected] = []
+    problems: list[Problem] = []
+    for name in in_order(job.spec.plugins):
+        path: Path = ("spec", "plugins", name)
+        try:
+            plugin = registry.find(name)
+        except PluginError as error:
+            message, _, hint = str(error).partition("; ")
+            problems.append(Problem(message, path, hint))
+            continue
+        parsed = parse_arguments(plugin.arguments, job.spec.plugins[name])
+        if parsed.error:
+            where = (*path, parsed.position)
+            problems.append(Problem(f"plugin {name}: {parsed.error}", where, parsed.hint))
+        elif parsed.ignored and plugin.arguments:
+            problems.append(
+                Problem(
+                    f"plugin {name}: arguments are read up to here only; this one and those "
+                    "behind it have no effect",
+                    (*path, parsed.position),
+                    "write each as --name=value",
+                    warning=True,
+                )
+            )
+        request = Request(job, path, parsed.values, hosts, key_pairs or {})
+        selected.append(Selected(plugin, request))
+    for one in selected:
+        hosts.substitute(one.plugin.addresses(one.request))
+        problems += _missing_requirements(one.plugin, job)
+    return Selection(tuple(selected), hosts, tuple(problems))
+
+
+def plugin_problems(job: Job, registry: Registry) -> list[Problem]:
+    """Everything wrong about the plugins of ``job``; cost does not grow with replicas."""
+    selection = select(job, registry)
+    return [*selection.problems, *problems_of(selection)]
+
+
+def problems_of(selection: Selection) -> Iterator[Problem]:
+    """What the selected plugins themselves find wrong."""
+    for one in selection.plugins:
+        yield from one.plugin.problems(one.request)
+
+
+def _missing_requirements(plugin: Plugin, job: Job) -> Iterator[Problem]:
+    for name in plugin.requires:
+        if name not in job.spec.plugins:
+            yield Problem(
+                f"the plugin {plugin.name} works only with the plugin {name}",
+                ("spec", "plugins", plugin.name),
+                f"add {name}: []",
+                warning=True,
+            )
