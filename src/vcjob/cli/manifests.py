@@ -13,6 +13,7 @@ from vcjob.api.problems import Problem, errors
 from vcjob.api.types import Object
 from vcjob.core.check import check
 from vcjob.core.checks.objects import check_kind, check_object, kind_of
+from vcjob.plugins.registry import Registry, installed_plugins
 
 STANDARD_INPUT = "-"
 
@@ -64,6 +65,7 @@ def load(files: Sequence[str]) -> Loaded:
     jobs: list[LoadedJob] = []
     others: list[LoadedObject] = []
     problems: list[Problem] = []
+    plugins = installed_plugins()
     for file in files:
         found: list[Problem] = []
         name = "<stdin>" if file == STANDARD_INPUT else file
@@ -72,7 +74,7 @@ def load(files: Sequence[str]) -> Loaded:
         for document in manifest.documents:
             kind = kind_of(document.object)
             if kind == JOB:
-                job = _load_job(document)
+                job = _load_job(document, plugins)
                 jobs.append(job)
                 found += job.problems
             elif kind is None:
@@ -104,12 +106,12 @@ def _read(file: str) -> bytes:
         raise click.UsageError(f"cannot read {file}: {error.strerror or error}") from error
 
 
-def _load_job(document: Document) -> LoadedJob:
+def _load_job(document: Document, plugins: Registry) -> LoadedJob:
     metadata = document.object.get("metadata")
     name = metadata.get("name") if isinstance(metadata, dict) else None
     problems = [
         msgspec.structs.replace(document.place(problem), job=name if isinstance(name, str) else "")
-        for problem in check(document.object)
+        for problem in check(document.object, plugins=plugins)
     ]
     written = document.object
     return LoadedJob(document, written, apply_defaults(written), tuple(problems))

@@ -11,7 +11,7 @@ from vcjob.api.schema.job import JOB
 from vcjob.api.types import Object
 from vcjob.core.checks.annotations import check_annotations
 from vcjob.core.checks.names import check_names
-from vcjob.core.checks.plugins import check_plugins
+from vcjob.core.checks.plugins import check_plugins, own_plugins
 from vcjob.core.checks.policies import check_policies
 from vcjob.core.checks.queues import check_references
 from vcjob.core.checks.subject import Lookup, Subject, subject_of
@@ -19,26 +19,30 @@ from vcjob.core.checks.tasks import check_tasks
 from vcjob.core.checks.templates import check_templates
 from vcjob.core.checks.update import check_changes
 from vcjob.core.checks.volumes import check_volumes
+from vcjob.plugins.registry import Registry
 
 __all__ = ["Lookup", "check", "check_update"]
 
 
-def check(job: Object, lookup: Lookup | None = None) -> list[Problem]:
+def check(
+    job: Object, lookup: Lookup | None = None, plugins: Registry | None = None
+) -> list[Problem]:
     """Every problem of a Job that is to be created; an error among them refuses it.
 
     ``job`` may be as written or defaulted: defaults are filled in before the rules are asked, and
     paths are those of ``job``. Without ``lookup`` (no cluster) the rules that need one are left
-    out. Never raises, whatever JSON value ``job`` is; the work does not grow with replicas.
+    out. ``plugins`` are those that there are (None: only those that come with vcjob). Never
+    raises, whatever JSON value ``job`` is; the work does not grow with replicas.
     """
     problems = check_fields(job, JOB)
     subject = subject_of(job, problems)
-    problems += _rules(subject)
+    problems += _rules(subject, plugins or own_plugins())
     if lookup is not None and not any(problem.path == ("spec", "queue") for problem in problems):
         problems += check_references(subject, lookup)
     return _distinct(problems)
 
 
-def check_update(old: Object, new: Object) -> list[Problem]:
+def check_update(old: Object, new: Object, plugins: Registry | None = None) -> list[Problem]:
     """Every problem of changing a stored Job from ``old`` to ``new``.
 
     Rules about queue, templates and policies are not asked again: those parts cannot change.
@@ -48,16 +52,16 @@ def check_update(old: Object, new: Object) -> list[Problem]:
     problems += check_changes(before, after)
     problems += check_tasks(after)
     problems += check_names(after)
-    problems += check_plugins(after)
+    problems += check_plugins(after, plugins or own_plugins())
     return _distinct(problems)
 
 
-def _rules(subject: Subject) -> Iterator[Problem]:
+def _rules(subject: Subject, plugins: Registry) -> Iterator[Problem]:
     yield from check_names(subject)
     yield from check_annotations(subject)
     yield from check_tasks(subject)
     yield from check_policies(subject)
-    yield from check_plugins(subject)
+    yield from check_plugins(subject, plugins)
     yield from check_volumes(subject)
     yield from check_templates(subject)
 

@@ -1,25 +1,46 @@
-"""Our own annotations on a Job: an unknown one would otherwise be ignored silently."""
+"""Our own annotations on a Job: a misspelt one would otherwise be ignored silently."""
 
 from collections.abc import Iterator
 
-from vcjob.api.names import OUR_ANNOTATIONS, OUR_PREFIX
+from vcjob.api.names import COPY_LABELS, OUR_ANNOTATIONS, OUR_PREFIX, SUSPEND
 from vcjob.api.problems import Problem
 from vcjob.api.suggestions import suggest
 from vcjob.core.checks.subject import Subject
 
 
 def check_annotations(subject: Subject) -> Iterator[Problem]:
-    """A warning for each annotation (or label) under our prefix that nothing reads."""
+    """A warning for each annotation (or label) under our prefix that has no effect."""
     known = [annotation.key for annotation in OUR_ANNOTATIONS]
     metadata = subject.job.metadata
-    for kind, keys in (("annotations", metadata.annotations), ("labels", metadata.labels)):
-        for key in keys:
-            if not key.startswith(OUR_PREFIX):
-                continue
-            path = ("metadata", kind, key)
-            if kind == "labels":
-                hint = "vcjob reads annotations; write it under metadata.annotations"
-                yield Problem(f'the label "{key}" has no effect', path, hint, warning=True)
-            elif key not in known:
-                hint = suggest(key, known)
-                yield Problem(f'no annotation "{key}" is known', path, hint, warning=True)
+    for key in metadata.annotations:
+        if key.startswith(OUR_PREFIX) and key not in known:
+            path = ("metadata", "annotations", key)
+            yield Problem(f"no annotation {key} is known", path, suggest(key, known), warning=True)
+    for key in metadata.labels:
+        if key in known:
+            yield Problem(
+                f"{key} has no effect as a label",
+                ("metadata", "labels", key),
+                "write it under metadata.annotations",
+                warning=True,
+            )
+    suspend = metadata.annotations.get(SUSPEND)
+    if suspend not in (None, "true", "false"):
+        yield Problem(
+            f'{SUSPEND} is "{suspend}", which means nothing',
+            ("metadata", "annotations", SUSPEND),
+            'write "true" or "false"',
+            warning=True,
+        )
+    for key in _names_in(metadata.annotations.get(COPY_LABELS, "")):
+        if key not in metadata.labels:
+            yield Problem(
+                f'{COPY_LABELS} names the label "{key}", which the Job does not have',
+                ("metadata", "annotations", COPY_LABELS),
+                suggest(key, metadata.labels),
+                warning=True,
+            )
+
+
+def _names_in(text: str) -> list[str]:
+    return [key.strip() for key in text.split(",") if key.strip()]

@@ -9,20 +9,11 @@ from collections.abc import Iterator
 
 from vcjob.api.names import pod_name
 from vcjob.api.problems import Path, Problem
-from vcjob.api.types import Job
 from vcjob.api.validation import LABEL_LENGTH, dns_1123_label
-from vcjob.core.checks.subject import Subject
+from vcjob.core.checks.subject import GENERATED_SUFFIX, Subject
 
-# What generateName is completed with: as long as the API server's suffix.
-_GENERATED_SUFFIX = "00000"
 # How long the suffix of a claim's volume is: <job>-<12 characters>.
 _CLAIM_VOLUME_SUFFIX = "-" + 12 * "0"
-
-
-def job_name(job: Job, generate_name: str = "") -> str:
-    """The Job's name, or one as long as it will get from ``generateName``."""
-    name = job.metadata.name
-    return name or (f"{generate_name}{_GENERATED_SUFFIX}" if generate_name else "")
 
 
 def largest_index(replicas: int, position: int) -> int:
@@ -35,9 +26,12 @@ def largest_index(replicas: int, position: int) -> int:
 
 def check_names(subject: Subject) -> Iterator[Problem]:
     """The Job's name and, for each task, the name of its last pod."""
-    metadata = subject.object.get("metadata", {})
-    name = job_name(subject.job, metadata.get("generateName", ""))
-    path: Path = ("metadata", "name" if metadata.get("name") else "generateName")
+    name = subject.job.metadata.name
+    generated = (
+        subject.job.metadata.name
+        == subject.object.get("metadata", {}).get("generateName", "") + GENERATED_SUFFIX
+    )
+    path: Path = ("metadata", "generateName" if generated else "name")
     if not name:
         if "metadata" in subject.object:
             yield Problem("metadata lacks the name", ("metadata", "name"), "add name: my-job")

@@ -11,6 +11,9 @@ from vcjob.api.schema.job import JOB
 from vcjob.api.schema.readable import readable_part
 from vcjob.api.types import Job, Object
 
+# What generateName is completed with here: as long as the API server's suffix.
+GENERATED_SUFFIX = "00000"
+
 
 class Subject(msgspec.Struct, frozen=True):
     """A Job to be checked.
@@ -43,6 +46,9 @@ class Lookup(msgspec.Struct, frozen=True):
 def subject_of(job: Any, field_problems: list[Problem]) -> Subject:
     """The readable part of ``job`` with defaults; ``field_problems`` is what was wrong with it."""
     readable = apply_defaults(readable_part(job, JOB))
+    metadata = readable.get("metadata", {})
+    if metadata.get("generateName") and not metadata.get("name"):
+        metadata["name"] = f"{metadata['generateName']}{GENERATED_SUFFIX}"
     return Subject(
         readable, Job.of(readable), not any(_hides_counts(problem) for problem in field_problems)
     )
