@@ -57,10 +57,12 @@ class Loaded(msgspec.Struct, frozen=True):
         return errors(list(self.problems))
 
 
-def load(files: Sequence[str]) -> Loaded:
+def load(files: Sequence[str], *, together: bool = True) -> Loaded:
     """Read and check the manifests ``files`` (``-`` is standard input).
 
-    Raises click.UsageError if a file cannot be read.
+    ``together`` says that their objects are to exist at the same time, so that no two of one kind
+    may have the same name; without it that is asked within each file only. Raises click.UsageError
+    if a file cannot be read.
     """
     jobs: list[LoadedJob] = []
     others: list[LoadedObject] = []
@@ -83,7 +85,7 @@ def load(files: Sequence[str]) -> Loaded:
                 others.append(LoadedObject(document, kind, document.object))
                 found += map(document.place, check_object(document.object, kind))
         problems += sorted(found, key=lambda problem: (problem.line, problem.column))
-    problems += _duplicates(jobs, others)
+    problems += _duplicates(jobs, others, together)
     if not jobs and not errors(problems):
         problems.append(
             Problem("there is no Job in the files", file=files[0], warning=True, line=1, column=1)
@@ -117,9 +119,11 @@ def _load_job(document: Document, plugins: Registry) -> LoadedJob:
     return LoadedJob(document, written, apply_defaults(written), tuple(problems))
 
 
-def _duplicates(jobs: Sequence[LoadedJob], others: Sequence[LoadedObject]) -> Iterator[Problem]:
+def _duplicates(
+    jobs: Sequence[LoadedJob], others: Sequence[LoadedObject], together: bool
+) -> Iterator[Problem]:
     """Objects of one kind with the same name: the later would replace the earlier."""
-    first_of: dict[tuple[str, str, str], Document] = {}
+    first_of: dict[tuple[str, ...], Document] = {}
     documents = [(JOB, job.document) for job in jobs]
     documents += [(other.kind, other.document) for other in others]
     for kind, document in documents:
@@ -128,7 +132,8 @@ def _duplicates(jobs: Sequence[LoadedJob], others: Sequence[LoadedObject]) -> It
         if not isinstance(metadata, dict) or not isinstance(name, str):
             continue
         namespace = metadata.get("namespace") or "default"
-        key = (str(kind), str(namespace) if kind.namespaced else "", name)
+        scope = "" if together else document.file
+        key = (scope, str(kind), str(namespace) if kind.namespaced else "", name)
         first = first_of.setdefault(key, document)
         if first is not document:
             line, _ = first.locate(("metadata", "name"))

@@ -22,7 +22,7 @@ def validate(files: tuple[str, ...], output: str, strict: bool) -> int:
     FILE is a YAML or JSON file, or - for standard input. Nothing is created and no cluster is
     asked, so whether queues and priority classes exist is not known.
     """
-    loaded = load(files)
+    loaded = load(files, together=False)
     refused = bool(loaded.problems if strict else loaded.errors)
     if output == "json":
         _print_json(loaded, refused)

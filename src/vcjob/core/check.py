@@ -34,12 +34,12 @@ def check(
     out. ``plugins`` are those that there are (None: only those that come with vcjob). Never
     raises, whatever JSON value ``job`` is; the work does not grow with replicas.
     """
-    problems = check_fields(job, JOB)
-    subject = subject_of(job, problems)
-    problems += _rules(subject, plugins or own_plugins())
-    if lookup is not None and not any(problem.path == ("spec", "queue") for problem in problems):
-        problems += check_references(subject, lookup)
-    return _distinct(problems)
+    fields = check_fields(job, JOB)
+    subject = subject_of(job, fields)
+    rules = [*_rules(subject, plugins or own_plugins())]
+    if lookup is not None:
+        rules += check_references(subject, lookup)
+    return _together(fields, rules)
 
 
 def check_update(old: Object, new: Object, plugins: Registry | None = None) -> list[Problem]:
@@ -47,13 +47,15 @@ def check_update(old: Object, new: Object, plugins: Registry | None = None) -> l
 
     Rules about queue, templates and policies are not asked again: those parts cannot change.
     """
-    problems = check_fields(new, JOB)
-    before, after = subject_of(old, []), subject_of(new, problems)
-    problems += check_changes(before, after)
-    problems += check_tasks(after)
-    problems += check_names(after)
-    problems += check_plugins(after, plugins or own_plugins())
-    return _distinct(problems)
+    fields = check_fields(new, JOB)
+    before, after = subject_of(old, []), subject_of(new, fields)
+    rules = [
+        *check_changes(before, after),
+        *check_tasks(after),
+        *check_names(after),
+        *check_plugins(after, plugins or own_plugins()),
+    ]
+    return _together(fields, rules)
 
 
 def _rules(subject: Subject, plugins: Registry) -> Iterator[Problem]:
@@ -66,6 +68,8 @@ def _rules(subject: Subject, plugins: Registry) -> Iterator[Problem]:
     yield from check_templates(subject)
 
 
-def _distinct(problems: list[Problem]) -> list[Problem]:
-    """Each thing once: one problem a place and message."""
+def _together(fields: list[Problem], rules: list[Problem]) -> list[Problem]:
+    """Each thing once: where a field is wrong already, rules would say it in other words."""
+    wrong = {problem.path for problem in fields if not problem.warning}
+    problems = [*fields, *(problem for problem in rules if problem.path not in wrong)]
     return list({(problem.path, problem.message): problem for problem in problems}.values())
