@@ -183,8 +183,8 @@ def _check_distinct(
         if not isinstance(item, dict):
             continue
         values = [item.get(key, record.fields[key].default) for key in keys]
-        if all(value is None or value == "" for value in values):
-            continue
+        if values[0] is None or values[0] == "":
+            continue  # that it is missing is told elsewhere
         identity = tuple(repr(value) for value in values)
         first = seen.setdefault(identity, index)
         if first != index:

@@ -54,7 +54,7 @@ class Anything(msgspec.Struct, frozen=True):
 
 
 class ListOf(msgspec.Struct, frozen=True):
-    """A list. With ``keys``, no two items may agree in those fields (or, for "", be equal)."""
+    """A list. With ``keys``, no two items (records) may agree in all of those fields."""
 
     item: "Type"
     keys: tuple[str, ...] = ()
