@@ -12,13 +12,8 @@ import msgspec
 
 from vcjob.api.problems import Path, Problem
 from vcjob.api.types import Object
-from vcjob.api.yaml_documents import (
-    Position,
-    UnreadableYaml,
-    Value,
-    YamlFault,
-    YamlReader,
-)
+from vcjob.api.yaml_documents import Position, Value, YamlReader
+from vcjob.api.yaml_faults import UnreadableYaml, YamlFault
 
 MOST_BYTES = 4 * 1024 * 1024
 

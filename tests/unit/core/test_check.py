@@ -8,6 +8,8 @@ import pytest
 
 from vcjob.api.problems import Problem, errors, format_path
 from vcjob.core.check import Lookup, check, check_update
+from vcjob.plugins.base import Plugin, Request
+from vcjob.plugins.registry import registry_of
 
 Change = Callable[[dict[str, Any]], None]
 
@@ -317,6 +319,28 @@ def test_a_plugin_of_volcano_that_is_not_there_is_admitted_with_a_warning() -> N
     (problem,) = check(changed("plugins/hcclrank", []))
     assert problem.warning
     assert "hcclrank" in problem.message
+
+
+def test_a_plugin_of_another_package_is_asked_and_may_fail() -> None:
+    def fail(_: Request) -> list[Problem]:
+        raise RuntimeError("broken")
+
+    def complain(_: Request) -> list[Problem]:
+        return [Problem("too greedy", ("spec", "plugins", "greet"))]
+
+    for problems, says in ((fail, "RuntimeError: broken"), (complain, "too greedy")):
+        plugins = registry_of([Plugin(name="greet", help="Greets.", problems=problems)])
+        (problem,) = check(changed("plugins", {"greet": []}), plugins=plugins)
+        assert says in problem.message
+        assert format_path(problem.path) == "spec.plugins.greet"
+
+
+def test_an_unknown_plugin_says_where_plugins_come_from() -> None:
+    (problem,) = check(changed("plugins", {"zzz": []}))
+    assert "known here: env, svc" in problem.hint
+    assert "other packages" in problem.hint
+    (problem,) = check(changed("plugins", {"Env": []}))
+    assert problem.hint.startswith('did you mean "env"?')
 
 
 def test_all_problems_are_told_at_once() -> None:

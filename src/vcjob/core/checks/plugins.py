@@ -14,6 +14,7 @@ from vcjob.core.checks.subject import Subject
 from vcjob.plugins.registry import ORDER, Registry, installed_plugins
 from vcjob.plugins.selection import Selected, select
 
+_PLUGINS = ("spec", "plugins")
 _FROM = "plugins of other packages must be installed beside vcjob"
 
 
@@ -32,14 +33,15 @@ def check_plugins(subject: Subject, registry: Registry) -> Iterator[Problem]:
         yield Problem(
             f"the plugin {name} is one of Volcano's, but this installation does not have it: "
             "nothing is done for it",
-            ("spec", "plugins", name),
+            (*_PLUGINS, name),
             f"there are: {', '.join(registry.names())}",
             warning=True,
         )
     selection = select(_without_plugins(job, missing), registry)
     for problem in selection.problems:
-        if problem.message.startswith("there is no plugin") and not problem.hint:
-            yield msgspec.structs.replace(problem, hint=_FROM)
+        if problem.path[:2] == _PLUGINS and problem.path[2] not in registry.names():
+            hint = "; ".join(filter(None, (problem.hint, _FROM)))
+            yield msgspec.structs.replace(problem, hint=hint)
         else:
             yield problem
     for one in selection.plugins:
