@@ -184,3 +184,10 @@ FORMATS: dict[str, Check] = {
     "duration": duration,
 }
 """The formats that the schema names."""
+
+PATTERNS = {
+    "dns-1123-label": _DNS_1123_LABEL.pattern,
+    "dns-1123-subdomain": _DNS_1123_SUBDOMAIN.pattern,
+    "mount-path": "[^:]*",
+}
+"""The formats that a CRD can ask for by itself: regular expressions of the whole text."""
