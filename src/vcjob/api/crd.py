@@ -208,7 +208,7 @@ def _are_keys(keys: tuple[str, ...], record: Record) -> bool:
 def _text(kind: Text) -> Object:
     schema: Object = {"type": "string"}
     if kind.one_of:
-        schema["enum"] = list(kind.one_of)
+        schema["enum"] = [*kind.one_of, *kind.also]
     if pattern := PATTERNS.get(kind.format):
         schema["pattern"] = f"^{pattern}$"
     if kind.min_length:

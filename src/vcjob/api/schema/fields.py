@@ -228,7 +228,7 @@ def _check_text(value: Any, kind: Text, path: Path) -> Iterator[Problem]:
         return
     elif kind.max_length is not None and len(value.encode()) > kind.max_length:
         yield Problem(f"{name} must have at most {kind.max_length} characters", path)
-    elif kind.one_of and value not in kind.one_of:
+    elif kind.one_of and value not in kind.one_of + kind.also:
         best = closest(value, kind.one_of)
         choices = ", ".join(kind.one_of)
         hint = f'did you mean "{best}"? One of: {choices}' if best else f"one of: {choices}"

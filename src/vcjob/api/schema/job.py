@@ -25,8 +25,8 @@ from vcjob.api.schema.volumes import PERSISTENT_VOLUME_CLAIM_SPEC
 DURATION = Text("duration")
 SHORT_TEXT = Text(max_length=253)
 
-# The CRD also knows the internal events; that policies may not use them is a rule of admission.
-SCHEMA_EVENTS = EVENTS + INTERNAL_EVENTS
+# The CRD takes the internal events; that policies may not use them is a rule of admission.
+EVENT = Text(one_of=EVENTS, also=INTERNAL_EVENTS)
 
 NETWORK_TOPOLOGY = record(
     "NetworkTopologySpec",
@@ -45,8 +45,8 @@ POLICY = record(
     "LifecyclePolicy",
     {
         "action": field(TEXT, "What to do: one of the actions of docs."),
-        "event": field(choice(*SCHEMA_EVENTS), "What it is done upon."),
-        "events": field(ListOf(choice(*SCHEMA_EVENTS)), "Several events; united with event."),
+        "event": field(EVENT, "What it is done upon."),
+        "events": field(ListOf(EVENT), "Several events; united with event."),
         "exitCode": field(INTEGER, "Exit code of a container; not together with events."),
         "timeout": field(DURATION, "How long to wait before the action."),
     },

@@ -17,11 +17,13 @@ class Text(msgspec.Struct, frozen=True):
     """A text. ``format`` names a check of ``api.validation.FORMATS``; lengths are in characters.
 
     An empty text counts as "not given" in Kubernetes' own objects, so a format or a choice is
-    asked only of a text that is not empty; ``min_length`` forbids the empty one.
+    asked only of a text that is not empty; ``min_length`` forbids the empty one. Of a choice,
+    ``also`` is taken too, but never suggested.
     """
 
     format: str = ""
     one_of: tuple[str, ...] = ()
+    also: tuple[str, ...] = ()
     min_length: int = 0
     max_length: int | None = None
 

@@ -39,11 +39,12 @@ def check_plugins(subject: Subject, registry: Registry) -> Iterator[Problem]:
         )
     selection = select(_without_plugins(job, missing), registry)
     for problem in selection.problems:
-        if problem.path[:2] == _PLUGINS and problem.path[2] not in registry.names():
+        is_known = problem.path[:2] != _PLUGINS or problem.path[2] in registry.names()
+        if is_known or problem.hint.startswith("did you mean"):
+            yield problem
+        else:
             hint = "; ".join(filter(None, (problem.hint, _FROM)))
             yield msgspec.structs.replace(problem, hint=hint)
-        else:
-            yield problem
     for one in selection.plugins:
         yield from _problems_of(one)
 

@@ -2,9 +2,8 @@
 
 from collections.abc import Iterator
 
-from vcjob.api.policies import ACTIONS, ANY_EVENT, EVENTS, INTERNAL_ACTIONS
+from vcjob.api.policies import ACTIONS, ANY_EVENT, EVENTS, INTERNAL_ACTIONS, INTERNAL_EVENTS
 from vcjob.api.problems import Path, Problem
-from vcjob.api.schema.job import SCHEMA_EVENTS
 from vcjob.api.suggestions import suggest
 from vcjob.api.types import Policy
 from vcjob.core.checks.subject import Subject
@@ -72,7 +71,7 @@ def _check_policy(policy: Policy, path: Path) -> Iterator[Problem]:
             "for success use the event TaskCompleted",
         )
     for event in events:
-        if event not in EVENTS and event in SCHEMA_EVENTS:
+        if event in INTERNAL_EVENTS:
             yield Problem(
                 f"the event {event} is the controller's own; a policy cannot use it",
                 (*path, "event" if event == policy.event else "events"),
