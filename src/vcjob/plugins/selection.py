@@ -7,7 +7,7 @@ import msgspec
 from vcjob.api.problems import Path, Problem
 from vcjob.api.types import Job
 from vcjob.plugins.arguments import parse_arguments
-from vcjob.plugins.base import KeyPair, KeyPairNeed, Plugin, PluginError, Request
+from vcjob.plugins.base import KeyPair, Plugin, PluginError, Request
 from vcjob.plugins.hosts import JobHosts
 from vcjob.plugins.registry import Registry, in_order
 
@@ -25,10 +25,6 @@ class Selection(msgspec.Struct, frozen=True):
     plugins: tuple[Selected, ...]
     hosts: JobHosts
     problems: tuple[Problem, ...]
-
-    def key_pairs(self) -> list[KeyPairNeed]:
-        """The key pairs that the plugins want to be supplied."""
-        return [need for one in self.plugins for need in one.plugin.key_pairs(one.request)]
 
 
 def select(
@@ -69,18 +65,6 @@ def select(
         hosts.substitute(one.plugin.addresses(one.request))
         problems += _missing_requirements(one.plugin, job)
     return Selection(tuple(selected), hosts, tuple(problems))
-
-
-def plugin_problems(job: Job, registry: Registry) -> list[Problem]:
-    """Everything wrong about the plugins of ``job``; cost does not grow with replicas."""
-    selection = select(job, registry)
-    return [*selection.problems, *problems_of(selection)]
-
-
-def problems_of(selection: Selection) -> Iterator[Problem]:
-    """What the selected plugins themselves find wrong."""
-    for one in selection.plugins:
-        yield from one.plugin.problems(one.request)
 
 
 def _missing_requirements(plugin: Plugin, job: Job) -> Iterator[Problem]:

@@ -1,0 +1,128 @@
+"""``vcjob render``: every object that a Job becomes, without creating any."""
+
+import re
+import sys
+from collections.abc import Iterable
+from typing import BinaryIO
+
+import click
+import msgspec
+import yaml
+
+from vcjob.api.kinds import PRIORITY_CLASS
+from vcjob.api.problems import Problem
+from vcjob.api.types import MalformedObject, Object
+from vcjob.cli.exit_codes import ExitCode
+from vcjob.cli.manifests import Loaded, load
+from vcjob.cli.problems import print_problems
+from vcjob.core.blueprint import Blueprint
+from vcjob.core.render import blueprint_to_render, rendered_objects
+from vcjob.plugins.registry import Registry, installed_plugins
+
+
+@click.command(
+    epilog="Nothing is refused that can be shown at all: problems go to standard error. The exit "
+    "code is 3 if a document cannot be shown, 2 if a file cannot be read."
+)
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.option("-o", "--output", type=click.Choice(["yaml", "json"]), default="yaml",
+              show_default=True, help="YAML documents, or JSON: one List.")  # fmt: skip
+@click.option("--uid", default="", metavar="UID",
+              help="The Job's UID. Default: derived from namespace and name.")  # fmt: skip
+@click.option("--show-secrets", is_flag=True, help="Show the values of Secrets.")
+def render(files: tuple[str, ...], output: str, uid: str, show_secrets: bool) -> int:
+    """Print every object that the Jobs of FILE... become.
+
+    FILE is a YAML or JSON file, or - for standard input. The same Job gives the same output, byte
+    for byte. Nothing is created.
+    """
+    loaded = load(files)
+    blueprints, problems = _blueprints(loaded, installed_plugins(), uid)
+    print_problems(problems, err=True)
+    priorities = _priorities(loaded)
+    objects = (
+        obj
+        for blueprint in blueprints
+        for obj in rendered_objects(blueprint, priorities, show_secrets=show_secrets)
+    )
+    stream = sys.stdout.buffer
+    if output == "json":
+        _write_json(objects, stream)
+    else:
+        _write_yaml(objects, stream)
+    stream.flush()
+    shown = len(blueprints) == len(loaded.jobs) and blueprints
+    return ExitCode.COMPLETED if shown else ExitCode.MANIFEST_REFUSED
+
+
+def _blueprints(
+    loaded: Loaded, registry: Registry, uid: str
+) -> tuple[list[Blueprint], list[Problem]]:
+    blueprints: list[Blueprint] = []
+    problems = {(one.file, one.path, one.line, one.message): one for one in loaded.problems}
+    for job in loaded.jobs:
+        found: tuple[Problem, ...]
+        try:
+            blueprint = blueprint_to_render(job.defaulted, registry, uid)
+        except MalformedObject as error:
+            found = (Problem(f"the Job cannot be shown: {error}"),)
+        else:
+            blueprints.append(blueprint)
+            found = blueprint.problems
+        for problem in map(job.document.place, found):
+            key = (problem.file, problem.path, problem.line, problem.message)
+            problems.setdefault(key, problem)
+    return blueprints, list(problems.values())
+
+
+def _priorities(loaded: Loaded) -> dict[str, int]:
+    """Values of the PriorityClasses that the files bring along, by name."""
+    return {
+        other.object["metadata"]["name"]: other.object.get("value", 0)
+        for other in loaded.others
+        if other.kind == PRIORITY_CLASS
+    }
+
+
+def _write_json(objects: Iterable[Object], stream: BinaryIO) -> None:
+    """One ``v1`` List, an object a line, written as the objects are made."""
+    encode = msgspec.json.Encoder().encode
+    stream.write(b'{"apiVersion":"v1","kind":"List","items":[')
+    before = b"\n"
+    for obj in objects:
+        stream.write(before + encode(obj))
+        before = b",\n"
+    stream.write(b"\n]}\n")
+
+
+# Texts that some reader of YAML 1.1 or 1.2 takes for a number or boolean, though PyYAML does not.
+_AMBIGUOUS = re.compile(r"[-+]?[0-9.][0-9_.]*([eE][-+]?[0-9]+)?|0[xXoObB][0-9a-fA-F_]+|[yYnN]")
+
+
+class _Dumper(yaml.CSafeDumper):
+    """Writes what objects share in full each time, and texts of several lines as blocks."""
+
+    def ignore_aliases(self, data: object) -> bool:
+        return True
+
+
+def _represent_text(dumper: _Dumper, text: str) -> yaml.ScalarNode:
+    style = "|" if "\n" in text else "'" if _AMBIGUOUS.fullmatch(text) else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style)
+
+
+_Dumper.add_representer(str, _represent_text)
+
+
+def _write_yaml(objects: Iterable[Object], stream: BinaryIO) -> None:
+    """YAML documents, each written as it is made."""
+    for obj in objects:
+        text = yaml.dump(
+            obj,
+            Dumper=_Dumper,
+            explicit_start=True,
+            sort_keys=False,
+            allow_unicode=True,
+            width=1_000_000,
+        )
+        stream.write(text.encode())
