@@ -218,8 +218,10 @@ def _check_map(
 
 def _check_text(value: Any, kind: Text, path: Path) -> Iterator[Problem]:
     if not isinstance(value, str):
-        quoted = isinstance(value, bool | int | float)
-        yield _wrong_type(value, "a text", path, "put it in quotes" if quoted else "")
+        hint = "put it in quotes" if isinstance(value, int | float) else ""
+        if isinstance(value, bool):
+            hint += "; without them YAML reads y, n, yes, no, on and off as true or false"
+        yield _wrong_type(value, "a text", path, hint)
         return
     name = name_of(path)
     if len(value) < kind.min_length:

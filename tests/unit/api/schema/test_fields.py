@@ -65,6 +65,7 @@ def test_right_values(more: dict[str, Any]) -> None:
     ("more", "message"),
     [
         ({"name": 1}, "name: name must be a text, but is the number 1"),
+        ({"name": False}, "name: name must be a text, but is false"),
         ({"name": ""}, "name: name must not be empty"),
         ({"name": "abcdef"}, "name: name must have at most 5 characters"),
         ({"count": -1}, "count: count must be at least 0, but is the number -1"),
