@@ -328,67 +328,78 @@ def correct(rows: list[Row], samples: list[Sample]) -> int:
     )
 
 
+class Connection:
+    """A worker's connection to one ps. Every failure is a TrainingError that names the ps."""
+
+    def __init__(self, host: str, port: int, wait: float) -> None:
+        self.name = f"ps {host}:{port}"
+        for failure in _attempts(self.name, wait):
+            try:
+                self.socket = socket.create_connection((host, port), timeout=5)
+                break
+            except OSError as error:
+                failure.append(error)
+        self.socket.settimeout(ANSWER_SECONDS)
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def ask(self, kind: Kind, body: bytes = b"") -> None:
+        """Send a request."""
+        try:
+            send(self.socket, kind, body)
+        except OSError as error:
+            raise TrainingError(f"lost {self.name}: {error}") from error
+
+    def answer(self) -> tuple[int, list[Row]]:
+        """Receive what the request led to: the step and the rows of this ps."""
+        try:
+            message = receive(self.socket)
+        except OSError as error:
+            raise TrainingError(f"lost {self.name}: {error}") from error
+        if message is None:
+            raise TrainingError(f"{self.name} closed the connection")
+        kind, body = message
+        if kind is not Kind.PARAMETERS:
+            raise TrainingError(f"{self.name} refused: {body.decode(errors='replace')}")
+        try:
+            (step,) = STEP.unpack_from(body)
+            return step, decode(body[STEP.size :])
+        except struct.error as error:
+            raise TrainingError(f"{self.name} answered nonsense: {error}") from error
+
+
 class Parameters:
-    """All parameters, wherever they live: one connection to each ps."""
+    """All parameters, wherever they live. Asks every ps first, so that they work side by side."""
 
     def __init__(self, task: Task, wait: float) -> None:
         self.worker = task.index
-        self.connections = [_connect(host, port, wait) for host, port in task.ps]
-        self.names = [f"ps {index} ({host}:{port})" for index, (host, port) in enumerate(task.ps)]
+        self.servers = [Connection(host, port, wait) for host, port in task.ps]
 
     def pull(self) -> tuple[int, list[Row]]:
         """The step and the parameters of this moment."""
-        return self._exchange([(Kind.PULL, b"")] * len(self.connections))
+        for server in self.servers:
+            server.ask(Kind.PULL)
+        return self._answers()
 
     def push(self, gradient: list[Row]) -> tuple[int, list[Row]]:
         """Apply a gradient; the step and the parameters that resulted."""
-        servers = len(self.connections)
-        shares = [[gradient[d] for d in digits_of(ps, servers)] for ps in range(servers)]
-        return self._exchange(
-            [(Kind.GRADIENT, SENDER.pack(self.worker) + encode(share)) for share in shares]
-        )
+        for ps, server in enumerate(self.servers):
+            share = [gradient[digit] for digit in digits_of(ps, len(self.servers))]
+            server.ask(Kind.GRADIENT, SENDER.pack(self.worker) + encode(share))
+        return self._answers()
 
-    def _exchange(self, messages: list[tuple[Kind, bytes]]) -> tuple[int, list[Row]]:
-        """Send to all, then receive from all, so that the ps work at the same time."""
+    def _answers(self) -> tuple[int, list[Row]]:
+        """The step is that of ps 0: each ps counts, and they agree but for what is under way."""
         rows: list[Row] = [[] for _ in range(DIGITS)]
-        steps = []
-        name = ""
-        try:
-            for name, connection, message in zip(
-                self.names, self.connections, messages, strict=True
-            ):
-                send(connection, *message)
-            for ps, (name, connection) in enumerate(zip(self.names, self.connections, strict=True)):
-                step, share = self._parameters(name, receive(connection))
-                steps.append(step)
-                for digit, row in zip(digits_of(ps, len(self.connections)), share, strict=True):
-                    rows[digit] = row
-        except (OSError, ValueError, struct.error) as error:
-            raise TrainingError(f"lost {name}: {error}") from error
-        return steps[0], rows
-
-    @staticmethod
-    def _parameters(name: str, message: tuple[Kind, bytes] | None) -> tuple[int, list[Row]]:
-        if message is None:
-            raise TrainingError(f"{name} closed the connection")
-        kind, body = message
-        if kind is Kind.REFUSED:
-            raise TrainingError(f"{name} refused: {body.decode(errors='replace')}")
-        (step,) = STEP.unpack_from(body)
-        return step, decode(body[STEP.size :])
-
-
-def _connect(host: str, port: int, wait: float) -> socket.socket:
-    for failure in _attempts(f"ps {host}:{port}", wait):
-        try:
-            connection = socket.create_connection((host, port), timeout=5)
-        except OSError as error:
-            failure.append(error)
-            continue
-        connection.settimeout(ANSWER_SECONDS)
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        return connection
-    raise AssertionError("attempts end with an exception")
+        first_step = 0
+        for ps, server in enumerate(self.servers):
+            step, share = server.answer()
+            first_step = first_step if ps else step
+            digits = digits_of(ps, len(self.servers))
+            if len(share) != len(digits):
+                raise TrainingError(f"{server.name} has other digits; do all list the same ps?")
+            for digit, row in zip(digits, share, strict=True):
+                rows[digit] = row
+        return first_step, rows
 
 
 def train(task: Task, wait: float) -> None:
