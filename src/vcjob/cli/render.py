@@ -51,8 +51,14 @@ def render(files: tuple[str, ...], output: str, uid: str, show_secrets: bool) ->
     else:
         _write_yaml(objects, stream)
     stream.flush()
-    shown = len(blueprints) == len(loaded.jobs) and blueprints
-    return ExitCode.COMPLETED if shown else ExitCode.MANIFEST_REFUSED
+    if blueprints and not any(map(_hides_document, problems)):
+        return ExitCode.COMPLETED
+    return ExitCode.MANIFEST_REFUSED
+
+
+def _hides_document(problem: Problem) -> bool:
+    """Whether a document could not be shown: its text, its kind or a type in it is wrong."""
+    return not problem.warning and problem.path in ((), ("kind",), ("apiVersion",))
 
 
 def _blueprints(
