@@ -26,18 +26,50 @@ class RemovePod(msgspec.Struct, frozen=True, tag=True):
     directories: tuple[str, ...] = ()
 
 
-class StartContainer(msgspec.Struct, frozen=True, tag=True):
-    """Start one container of a pod: ``argv`` is the sandbox's, complete, run in the pod's netns.
+class BindBelow(msgspec.Struct, frozen=True, tag=True):
+    """A bind mount of ``path`` below the directory ``base``, on ``target`` in the container.
 
-    Three file descriptors travel with the message: standard input, output and error. ``arguments``
-    are further sandbox arguments that must not show in ``ps`` (environment); the node hands them
-    over by ``--args FD``.
+    The node opens it when the container starts, so that no link below ``base`` leads out of it
+    (a container that shares the volume could put one there at any time before).
+    """
+
+    base: str
+    path: str
+    target: str
+    read_only: bool = False
+
+
+class MakeBelow(msgspec.Struct, frozen=True, tag=True):
+    """A directory (or empty file) to make below ``base`` first: a mount point inside a volume.
+
+    Made by the node under the same rule as BindBelow; bubblewrap would follow links out.
+    """
+
+    base: str
+    path: str
+    file: bool = False
+
+
+class StartContainer(msgspec.Struct, frozen=True, tag=True):
+    """Start one container of a pod, in the pod's network namespace and a user namespace of its own.
+
+    ``options`` are bubblewrap's (see ``local/sandbox/launcher.py``); the node hands them over by a
+    descriptor, so that environment shows in no process list. ``command`` is the program with its
+    arguments. Three descriptors travel with the message: standard input, output and error.
+
+    ``user``, ``group`` and ``groups`` are numbers of the pods' world. ``process_limit`` bounds the
+    container's processes and threads, ``memory_limit`` (bytes, 0: none) its memory.
     """
 
     container: str
     pod: str
-    argv: tuple[str, ...]
-    arguments: tuple[str, ...] = ()
+    options: tuple[str | BindBelow | MakeBelow, ...]
+    command: tuple[str, ...]
+    user: int = 0
+    group: int = 0
+    groups: tuple[int, ...] = ()
+    process_limit: int = 0
+    memory_limit: int = 0
 
 
 class SignalContainer(msgspec.Struct, frozen=True, tag=True):
@@ -54,7 +86,12 @@ class SetPolicy(msgspec.Struct, frozen=True, tag=True):
 
 
 class OpenSocket(msgspec.Struct, frozen=True, tag=True):
-    """Make an unconnected TCP socket in the node's network namespace and send it back."""
+    """Make an unconnected TCP socket in the node's network namespace and send it back.
+
+    With ``pod``, in that pod's namespace: it reaches what listens on the pod's 127.0.0.1 too.
+    """
+
+    pod: str = ""
 
 
 class Mount(msgspec.Struct, frozen=True, tag=True):
@@ -67,21 +104,53 @@ class Mount(msgspec.Struct, frozen=True, tag=True):
 Request = AddPod | RemovePod | StartContainer | SignalContainer | SetPolicy | OpenSocket | Mount
 
 
+class Call(msgspec.Struct, frozen=True):
+    """One request on its way to the node, with the number that its answer repeats."""
+
+    number: int
+    request: Request
+
+
+class Ready(msgspec.Struct, frozen=True, tag=True):
+    """The world stands. ``descriptors`` travel with it: the name server's end, when there is one.
+
+    ``memory_groups``: memory limits are kept by the kernel, else by watching.
+    """
+
+    descriptors: int = 0
+    memory_groups: bool = False
+
+
+class StartFailed(msgspec.Struct, frozen=True, tag=True):
+    """The world could not be made: the step (see ``probe.Step``), the error number and words."""
+
+    step: str
+    number: int
+    words: str
+
+
 class Done(msgspec.Struct, frozen=True, tag=True):
-    """A request was carried out; ``error`` is a sentence where it was not."""
+    """A request was carried out; ``error`` is a sentence where it was not.
+
+    ``descriptors``: how many travel with the answer.
+    """
 
     request: int
     error: str = ""
-    pid: int = 0
+    descriptors: int = 0
 
 
 class ContainerExited(msgspec.Struct, frozen=True, tag=True):
-    """A container's first process ended: ``exit_code`` 0–255, or ``signal`` if that ended it."""
+    """A container ended: ``exit_code`` 0–255, 128 + the signal where one ended it.
+
+    ``started`` is false when the sandbox or the program could not be started; what went wrong
+    stands on the container's standard error.
+    """
 
     container: str
     exit_code: int
-    signal: int = 0
+    started: bool = True
     out_of_memory: bool = False
 
 
-Answer = Done | ContainerExited
+Answer = Ready | StartFailed | Done | ContainerExited

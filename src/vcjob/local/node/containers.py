@@ -1,0 +1,76 @@
+"""One running container as the node sees it: a bubblewrap process and what it reports."""
+
+import os
+import signal
+
+import msgspec
+
+from vcjob.local.node.messages import ContainerExited
+from vcjob.local.node.spawn import NOT_STARTED, Sandbox
+
+
+class SandboxStatus(msgspec.Struct, rename="kebab"):
+    """A line of bubblewrap's ``--json-status-fd``; the exit code comes only if the program ran."""
+
+    child_pid: int = 0
+    exit_code: int | None = None
+
+
+_decode = msgspec.json.Decoder(SandboxStatus).decode
+
+
+class Container:
+    """``name`` of ``pod``, in ``sandbox``. ``process`` is its first process, 0 until known."""
+
+    def __init__(self, name: str, pod: str, sandbox: Sandbox) -> None:
+        self.name = name
+        self.pod = pod
+        self.sandbox = sandbox
+        self.process = 0
+        self.out_of_memory = False
+        self._exit_code: int | None = None
+        self._unread = b""
+        self._early: list[signal.Signals] = []
+
+    def read_status(self) -> bool:
+        """Take in what the sandbox reported; False when there will be no more for now."""
+        try:
+            data = os.read(self.sandbox.status, 4096)
+        except BlockingIOError:
+            return False
+        *lines, self._unread = (self._unread + data).split(b"\n")
+        for line in lines:
+            status = _decode(line)
+            if status.child_pid:
+                self.process = status.child_pid
+                early, self._early = self._early, []
+                for number in early:
+                    self.send(number)
+            if status.exit_code is not None:
+                self._exit_code = status.exit_code
+        return bool(data)
+
+    def send(self, number: signal.Signals) -> None:
+        """Send a signal to the container's first process.
+
+        SIGKILL ends its whole tree, as it is pid 1 of a pid namespace. The sandbox's own end takes
+        the container with it (``--die-with-parent``), so that SIGKILL works at any time.
+        """
+        if self.process:
+            os.kill(self.process, number)
+        elif number == signal.SIGKILL:
+            os.kill(self.sandbox.monitor, number)
+        else:
+            self._early.append(number)
+
+    def exited(self, wait_status: int) -> ContainerExited:
+        """The end of the container, from what the sandbox reported and how it ended itself."""
+        code = self._exit_code
+        if code is None and os.WIFSIGNALED(wait_status):
+            code = 128 + os.WTERMSIG(wait_status)
+        return ContainerExited(
+            self.name,
+            NOT_STARTED if code is None else code,
+            started=code is not None,
+            out_of_memory=self.out_of_memory,
+        )

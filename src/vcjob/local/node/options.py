@@ -1,0 +1,15 @@
+"""What a node process is started with."""
+
+import msgspec
+
+
+class NodeOptions(msgspec.Struct, frozen=True):
+    """How to make the pods' world.
+
+    ``directory`` is a private directory (0700) of this run that exists; the node mounts its own
+    files there, visible to nobody else. ``move_root`` (``--map-users``): started as root, give
+    pods unprivileged user numbers instead of root's.
+    """
+
+    directory: str
+    move_root: bool = False

@@ -1,0 +1,81 @@
+"""The few Linux calls that Python 3.11 does not offer, through the C library.
+
+Each raises OSError with the kernel's error number, like the functions in ``os``.
+"""
+
+import ctypes
+import os
+import signal
+
+CLONE_NEWNS = 0x00020000
+CLONE_NEWUTS = 0x04000000
+CLONE_NEWIPC = 0x08000000
+CLONE_NEWUSER = 0x10000000
+CLONE_NEWPID = 0x20000000
+CLONE_NEWNET = 0x40000000
+
+MS_RDONLY = 0x1
+MS_NOSUID = 0x2
+MS_NODEV = 0x4
+MS_NOEXEC = 0x8
+MS_REMOUNT = 0x20
+MS_BIND = 0x1000
+MS_REC = 0x4000
+MS_PRIVATE = 0x40000
+
+MNT_DETACH = 0x2
+
+_PR_SET_PDEATHSIG = 1
+_PR_SET_DUMPABLE = 4
+
+# The C library is opened once; use_errno keeps the error number per thread.
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def _checked(result: int, path: str | None = None) -> int:
+    if result < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number), path)
+    return result
+
+
+def unshare(flags: int) -> None:
+    """Move this process into new namespaces (``CLONE_NEW…``), see unshare(2)."""
+    _checked(_libc.unshare(flags))
+
+
+def setns(namespace: int, kind: int) -> None:
+    """Move this process into the namespace an open descriptor refers to, see setns(2)."""
+    _checked(_libc.setns(namespace, kind))
+
+
+def mount(source: str, target: str, kind: str | None, flags: int, options: str = "") -> None:
+    """Mount a file system or change a mount, see mount(2)."""
+    _checked(
+        _libc.mount(
+            os.fsencode(source),
+            os.fsencode(target),
+            kind.encode() if kind else None,
+            ctypes.c_ulong(flags),
+            options.encode() or None,
+        ),
+        target,
+    )
+
+
+def unmount(target: str, flags: int = 0) -> None:
+    """Take a mount away, see umount2(2)."""
+    _checked(_libc.umount2(os.fsencode(target), flags), target)
+
+
+def signal_on_parent_death(number: signal.Signals) -> None:
+    """Have the kernel send this process ``number`` when its parent ends (prctl(2))."""
+    _checked(_libc.prctl(_PR_SET_PDEATHSIG, ctypes.c_ulong(number), 0, 0, 0))
+
+
+def set_dumpable() -> None:
+    """Let the processes of our user namespace look into this one's /proc files (prctl(2)).
+
+    Changing user numbers takes that away.
+    """
+    _checked(_libc.prctl(_PR_SET_DUMPABLE, ctypes.c_ulong(1), 0, 0, 0))
