@@ -1,0 +1,155 @@
+"""What decisions read of one pod, taken from its object once, when it changes."""
+
+from enum import StrEnum
+
+import msgspec
+
+from vcjob.api import names
+from vcjob.api.types import Object
+from vcjob.core.times import seconds_of
+
+# status.reason of pods that kubelets and schedulers end.
+_EVICTED_REASONS = ("Evicted", "Preempting", "NodeShutdown", "Terminated", "NodeLost")
+
+
+class PodPhase(StrEnum):
+    """status.phase of a pod; TERMINATING stands for a pod with a deletion timestamp."""
+
+    PENDING = "Pending"
+    RUNNING = "Running"
+    SUCCEEDED = "Succeeded"
+    FAILED = "Failed"
+    UNKNOWN = "Unknown"
+    TERMINATING = "Terminating"
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether its containers have ended for good."""
+        return self in (PodPhase.SUCCEEDED, PodPhase.FAILED)
+
+
+_PHASES = {phase.value: phase for phase in PodPhase if phase is not PodPhase.TERMINATING}
+_LARGEST_INDEX = 10_000_000
+
+
+class PodFacts(msgspec.Struct, frozen=True):
+    """One pod of a Job.
+
+    ``phase`` counts a pod under deletion as TERMINATING, whatever its containers do. ``retry`` and
+    ``version`` are those of the Job when the pod was made. ``exit_codes`` are those other than 0 of
+    the last termination of every container, in the order of the containers; ``finished`` is the
+    time of the latest one, or 0. ``restarts`` sums the restarts of all containers. ``ended`` is how
+    the pod ended by itself, None if it did not or if somebody else ended it (``evicted``).
+    ``failing`` is why a container cannot start.
+    """
+
+    name: str
+    uid: str
+    task: str
+    index: int
+    version: int
+    retry: int
+    phase: PodPhase
+    created: float = 0.0
+    finished: float = 0.0
+    exit_codes: tuple[int, ...] = ()
+    restarts: int = 0
+    ended: PodPhase | None = None
+    evicted: bool = False
+    ready: bool = False
+    failing: str = ""
+
+    @property
+    def needs_decision(self) -> bool:
+        """Whether a policy may have something to say about it (PodPending aside)."""
+        return (
+            self.ended is PodPhase.FAILED
+            or self.evicted
+            or self.restarts > 0
+            or bool(self.exit_codes)
+        )
+
+
+def pod_facts(pod: Object) -> PodFacts | None:
+    """The facts of a pod, or None if it lacks what tells its place in a Job."""
+    metadata = pod["metadata"]
+    annotations = metadata.get("annotations") or {}
+    labels = metadata.get("labels") or {}
+    try:
+        index = int(annotations.get(names.TASK_INDEX) or labels[names.TASK_INDEX])
+        version = int(annotations[names.JOB_VERSION])
+        retry = int(annotations.get(names.JOB_RETRY_COUNT, 0))
+        task = annotations[names.TASK_SPEC]
+    except (KeyError, ValueError):
+        return None
+    if not 0 <= index <= _LARGEST_INDEX or not metadata["name"].endswith(f"-{task}-{index}"):
+        return None
+    status = pod.get("status") or {}
+    text = status.get("phase") or "Pending"
+    phase = _PHASES.get(text, PodPhase.UNKNOWN)
+    if phase is PodPhase.PENDING and not status.keys() - {"phase", "conditions"}:
+        evicted = False
+        exit_codes: tuple[int, ...] = ()
+        finished, restarts, ready, failing = 0.0, 0, False, ""
+    else:
+        exit_codes, finished, restarts, ready, failing = _containers(status)
+        evicted = _is_evicted(status)
+    ended = phase if phase.is_finished and not evicted else None
+    if metadata.get("deletionTimestamp"):
+        phase = PodPhase.TERMINATING
+        if finished >= _deletion_asked(metadata) or not finished:
+            ended = None
+    return PodFacts(
+        metadata["name"],
+        metadata.get("uid", ""),
+        task,
+        index,
+        version,
+        retry,
+        phase,
+        seconds_of(metadata.get("creationTimestamp", "")) or 0.0,
+        finished,
+        exit_codes,
+        restarts,
+        ended,
+        evicted,
+        ready and phase is PodPhase.RUNNING,
+        failing,
+    )
+
+
+def _deletion_asked(metadata: Object) -> float:
+    """When a pod's deletion was asked for: its deletion timestamp lies a grace period later."""
+    due = seconds_of(metadata["deletionTimestamp"]) or 0.0
+    return due - float(metadata.get("deletionGracePeriodSeconds") or 0)
+
+
+def _containers(status: Object) -> tuple[tuple[int, ...], float, int, bool, str]:
+    """Exit codes, time of the end, restarts, readiness, and what keeps containers from running."""
+    codes: list[int] = []
+    finished = 0.0
+    restarts = 0
+    failing = ""
+    statuses = status.get("containerStatuses") or ()
+    for container in (*(status.get("initContainerStatuses") or ()), *statuses):
+        restarts += container.get("restartCount", 0)
+        state = container.get("state") or {}
+        ended = state.get("terminated") or (container.get("lastState") or {}).get("terminated")
+        if ended:
+            if ended.get("exitCode"):
+                codes.append(ended["exitCode"])
+            finished = max(finished, seconds_of(ended.get("finishedAt") or "") or 0.0)
+        reason = (state.get("waiting") or {}).get("reason", "")
+        if reason not in ("", "ContainerCreating", "PodInitializing"):
+            failing = failing or reason
+    ready = all(container.get("ready") for container in statuses)
+    return tuple(codes), finished, restarts, ready, failing
+
+
+def _is_evicted(status: Object) -> bool:
+    if status.get("reason") in _EVICTED_REASONS:
+        return True
+    return any(
+        condition.get("type") == "DisruptionTarget" and condition.get("status") == "True"
+        for condition in status.get("conditions") or ()
+    )
