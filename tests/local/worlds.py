@@ -61,7 +61,7 @@ class Ended(msgspec.Struct, frozen=True):
 class Running:
     """A container that was started; its output is read as it comes."""
 
-    def __init__(self, tester: "Tester", name: str, output: int) -> None:
+    def __init__(self, tester: "Pods", name: str, output: int) -> None:
         self.name = name
         self._tester = tester
         self._lines = asyncio.StreamReader()
@@ -84,7 +84,7 @@ class Running:
         return Ended(rest.decode(errors="replace"), exited)
 
 
-class Tester:
+class Pods:
     """Starts containers on a node, one pod ``p`` unless told otherwise."""
 
     def __init__(self, node: NodeClient, machine: Machine) -> None:
@@ -145,13 +145,13 @@ class Tester:
 
 
 @contextlib.asynccontextmanager
-async def world(directory: Path, **settings: object) -> AsyncIterator[Tester]:
+async def world(directory: Path, **settings: object) -> AsyncIterator[Pods]:
     """A node process with one pod ``p``; ended afterwards."""
     home = directory / "node"
     home.mkdir(mode=0o700, parents=True)
     node = await NodeClient.connect(start_node(NodeOptions(str(home)), loopback_network))
     try:
         await node.add_pod("p", "10.0.0.2", 1)
-        yield Tester(node, Machine.read(sys.executable, **settings))  # type: ignore[arg-type]
+        yield Pods(node, Machine.read(sys.executable, **settings))  # type: ignore[arg-type]
     finally:
         await node.close()

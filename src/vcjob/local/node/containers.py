@@ -5,7 +5,8 @@ import signal
 
 import msgspec
 
-from vcjob.local.node.messages import ContainerExited
+from vcjob.local.node.cgroups import ContainerGroup
+from vcjob.local.node.messages import ContainerExited, StartContainer
 from vcjob.local.node.spawn import NOT_STARTED, Sandbox
 
 
@@ -22,10 +23,14 @@ _decode = msgspec.json.Decoder(SandboxStatus).decode
 class Container:
     """``name`` of ``pod``, in ``sandbox``. ``process`` is its first process, 0 until known."""
 
-    def __init__(self, name: str, pod: str, sandbox: Sandbox) -> None:
-        self.name = name
-        self.pod = pod
+    def __init__(
+        self, request: StartContainer, sandbox: Sandbox, group: ContainerGroup | None
+    ) -> None:
+        self.name = request.container
+        self.pod = request.pod
+        self.memory_limit = request.memory_limit
         self.sandbox = sandbox
+        self.group = group
         self.process = 0
         self.out_of_memory = False
         self._exit_code: int | None = None
@@ -66,6 +71,9 @@ class Container:
     def exited(self, wait_status: int) -> ContainerExited:
         """The end of the container, from what the sandbox reported and how it ended itself."""
         code = self._exit_code
+        if self.group:
+            self.out_of_memory = self.group.out_of_memory()
+            self.group.remove()
         if code is None and os.WIFSIGNALED(wait_status):
             code = 128 + os.WTERMSIG(wait_status)
         return ContainerExited(

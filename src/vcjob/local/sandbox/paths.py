@@ -66,8 +66,8 @@ def open_below(base: str, path: str, flags: int = os.O_PATH, mode: int = 0) -> i
 
     The descriptor closes on exec. Raises UnsafePath where a link leads out, OSError otherwise.
     """
-    root = os.open(base, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     relative = checked_relative(path)
+    root = os.open(base, os.O_PATH | os.O_CLOEXEC)
     if not relative and flags == os.O_PATH:
         return root
     try:
