@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 
+from vcjob.api.defaults import apply_defaults
 from vcjob.plugins import registry
 from vcjob.plugins.base import Plugin, PluginError
 from vcjob.plugins.registry import Registry, in_order, installed_plugins, registry_of
@@ -85,3 +86,10 @@ def test_a_broken_package_is_named_and_matters_only_when_it_is_used(
 def test_plugins_at_hand_make_a_registry() -> None:
     greet = Plugin(name="greet", help="Greets.")
     assert registry_of([greet]).find("greet") is greet
+
+
+def test_defaulting_adds_the_plugins_that_ours_require() -> None:
+    found = installed_plugins(third_party=False)
+    for name in found.names():
+        plugins = apply_defaults({"spec": {"plugins": {name: []}}})["spec"]["plugins"]
+        assert set(found.find(name).requires) <= set(plugins)
