@@ -86,7 +86,7 @@ def pod_facts(pod: Object) -> PodFacts | None:
         return None
     status = pod.get("status") or {}
     text = status.get("phase") or "Pending"
-    phase = _PHASES.get(text, PodPhase.UNKNOWN)
+    phase: PodPhase = _PHASES.get(text, PodPhase.UNKNOWN)
     if phase is PodPhase.PENDING and not status.keys() - {"phase", "conditions"}:
         evicted = False
         exit_codes: tuple[int, ...] = ()

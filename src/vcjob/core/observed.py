@@ -26,11 +26,12 @@ class TaskPods:
 
     ``slots`` have a pod; ``by_phase``, ``by_version`` and ``by_retry`` divide them (an empty set is
     absent). ``ended`` divides those whose pod ended by itself; ``ready`` are those that run and are
-    ready.
+    ready, ``failing`` those with a container that cannot start.
     """
 
     slots: IndexSet = NO_INDICES
     ready: IndexSet = NO_INDICES
+    failing: IndexSet = NO_INDICES
     by_phase: dict[PodPhase, IndexSet] = field(default_factory=dict)
     by_version: dict[int, IndexSet] = field(default_factory=dict)
     by_retry: dict[int, IndexSet] = field(default_factory=dict)
@@ -59,6 +60,8 @@ class TaskPods:
         self.slots |= one
         if facts.ready:
             self.ready |= one
+        if facts.failing:
+            self.failing |= one
         _add(self.by_phase, facts.phase, one)
         _add(self.by_version, facts.version, one)
         _add(self.by_retry, facts.retry, one)
@@ -70,6 +73,7 @@ class TaskPods:
         one = IndexSet.of(facts.index)
         self.slots -= one
         self.ready -= one
+        self.failing -= one
         _take(self.by_phase, facts.phase, one)
         _take(self.by_version, facts.version, one)
         _take(self.by_retry, facts.retry, one)
@@ -82,7 +86,8 @@ class Observed:
     """The pods of one Job.
 
     ``attention`` are places of pods that a policy may have something to say about, until it was
-    asked. ``gone`` is what was last known of pods that have vanished, until that was taken note of.
+    asked (also if they have vanished meanwhile). ``gone`` is what was last known of pods that have
+    vanished, until that was taken note of.
     """
 
     pods: dict[Slot, PodFacts] = field(default_factory=dict)
@@ -111,7 +116,6 @@ class Observed:
         old = self.pods.get(slot)
         if old is not None and old.uid == facts.uid:
             self._take_out(old)
-            self.attention.discard(slot)
             self.gone[slot] = old
 
     def task(self, name: str) -> TaskPods:

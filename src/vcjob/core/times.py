@@ -1,6 +1,6 @@
 """Points in time: seconds since 1970 (UTC) inside vcjob, RFC 3339 text in objects."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 
 def timestamp(seconds: float) -> str:
@@ -14,3 +14,8 @@ def seconds_of(text: str) -> float | None:
         return datetime.fromisoformat(text).timestamp()
     except ValueError:
         return None
+
+
+def duration_of(seconds: float) -> timedelta:
+    """A number of seconds as a duration."""
+    return timedelta(seconds=seconds)

@@ -1,0 +1,237 @@
+"""What the controller knows of each Job, kept up by watch events and by its own writes.
+
+Records are found by the Job's UID, so that a namesake's leftovers are never taken for its own.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from vcjob.api.kinds import (
+    COMMAND,
+    JOB,
+    PERSISTENT_VOLUME_CLAIM,
+    POD,
+    POD_GROUP,
+    PRIORITY_CLASS,
+    QUEUE,
+    Kind,
+)
+from vcjob.api.types import Job, MalformedObject, Object
+from vcjob.controller.cluster import EventType
+from vcjob.core.blueprint import Blueprint
+from vcjob.core.facts import PodFacts, pod_facts
+from vcjob.core.observed import Observed, Slot
+from vcjob.core.reasons import Trouble
+
+Name = tuple[Kind, str, str]
+"""An object's kind, namespace and name."""
+
+
+@dataclass
+class Record:
+    """One Job. ``obj`` is None until the Job has been seen, and again once it is gone.
+
+    ``removing`` are UIDs of pods that we asked to delete and that do not show it yet. ``trouble``
+    is what the last attempt failed for, to be tried again at ``retry_at``; ``failures`` counts
+    failures in a row.
+    """
+
+    uid: str
+    obj: Object | None = None
+    job: Job | None = None
+    malformed: str = ""
+    observed: Observed = field(default_factory=Observed)
+    owned: dict[tuple[Kind, str], Object] = field(default_factory=dict)
+    group: Object | None = None
+    commands: dict[str, Object] = field(default_factory=dict)
+    removing: dict[Slot, str] = field(default_factory=dict)
+    blueprint: Blueprint | None = None
+    blueprint_of: tuple[object, ...] = ()
+    trouble: Trouble | None = None
+    retry_at: float = 0.0
+    failures: int = 0
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is known any more."""
+        return not (self.obj or self.observed.pods or self.owned or self.group or self.commands)
+
+
+class Records:
+    """All Jobs and what belongs to them; ``changed`` is called with the UID of each that changes.
+
+    ``queues`` and ``claims`` are names of those that exist; ``priorities`` are the values of
+    PriorityClasses. ``obstacles`` tells which Jobs wait for an object to go.
+    """
+
+    def __init__(self, changed: Callable[[str], None]) -> None:
+        self._changed = changed
+        self.by_uid: dict[str, Record] = {}
+        self.queues: dict[str, Object] = {}
+        self.claims: set[tuple[str, str]] = set()
+        self.priorities: dict[str, int] = {}
+        self.obstacles: dict[Name, set[str]] = {}
+        self._known: dict[Kind, dict[tuple[str, str], tuple[str, int, str]]] = {}
+        self._uids_by_name: dict[tuple[str, str], str] = {}
+
+    def replace(self, kind: Kind, objects: list[Object]) -> None:
+        """Take in a whole list: what is not in it is gone."""
+        listed = {_key(obj) for obj in objects}
+        for key, (uid, version, owner) in list(self._known.get(kind, {}).items()):
+            if key not in listed:
+                self._forget(kind, key, uid, version, owner)
+        for obj in objects:
+            self.take(kind, EventType.MODIFIED, obj)
+
+    def take(self, kind: Kind, event: EventType, obj: Object) -> None:
+        """Take in one object as it is now (or was last); older news than known are ignored."""
+        metadata = obj["metadata"]
+        key = _key(obj)
+        version = int(metadata.get("resourceVersion") or 0)
+        known = self._known.setdefault(kind, {})
+        uid, before, owner = known.get(key, ("", -1, ""))
+        if version <= before:
+            return
+        if event is EventType.DELETED:
+            if uid and uid == metadata["uid"]:
+                self._forget(kind, key, uid, version, owner)
+            self._wake(kind, key)
+            return
+        if uid and uid != metadata["uid"]:
+            self._forget(kind, key, uid, before, owner)
+        owner = metadata["uid"] if kind == JOB else self._owner_of(kind, obj)
+        known[key] = (metadata["uid"], version, owner)
+        self._put(kind, owner, obj)
+
+    def record(self, uid: str) -> Record:
+        """The record of a Job, a new one if there is none."""
+        if uid not in self.by_uid:
+            self.by_uid[uid] = Record(uid)
+        return self.by_uid[uid]
+
+    def _put(self, kind: Kind, owner: str, obj: Object) -> None:
+        name = obj["metadata"]["name"]
+        if kind == QUEUE:
+            new = name not in self.queues
+            self.queues[name] = obj
+            if new:
+                self._wake_waiting()
+        elif kind == PRIORITY_CLASS:
+            self.priorities[name] = int(obj.get("value") or 0)
+        elif kind == PERSISTENT_VOLUME_CLAIM:
+            if _key(obj) not in self.claims:
+                self.claims.add(_key(obj))
+                self._wake_waiting()
+        if not owner:
+            return
+        record = self.record(owner)
+        if kind == JOB:
+            self._put_job(record, obj)
+        elif kind == POD:
+            facts = pod_facts(obj)
+            if facts is None:
+                return
+            record.observed.set(facts)
+            if obj["metadata"].get("deletionTimestamp"):
+                record.removing.pop((facts.task, facts.index), None)
+        elif kind == POD_GROUP:
+            record.group = obj
+        elif kind == COMMAND:
+            record.commands[name] = obj
+        else:
+            record.owned[kind, name] = obj
+        self._changed(owner)
+
+    def _put_job(self, record: Record, obj: Object) -> None:
+        self._uids_by_name[_key(obj)] = record.uid
+        record.obj = obj
+        try:
+            record.job = Job.of(obj)
+            record.malformed = ""
+        except MalformedObject as error:
+            record.job = None
+            record.malformed = str(error)
+
+    def _forget(self, kind: Kind, key: tuple[str, str], uid: str, version: int, owner: str) -> None:
+        del self._known[kind][key]
+        _, name = key
+        if kind == QUEUE:
+            self.queues.pop(name, None)
+        elif kind == PRIORITY_CLASS:
+            self.priorities.pop(name, None)
+        elif kind == PERSISTENT_VOLUME_CLAIM:
+            self.claims.discard(key)
+        self._wake(kind, key)
+        record = self.by_uid.get(owner)
+        if not record:
+            return
+        if kind == JOB:
+            record.obj = record.job = None
+            if self._uids_by_name.get(key) == uid:
+                del self._uids_by_name[key]
+        elif kind == POD:
+            self._forget_pod(record, name, uid)
+        elif kind == POD_GROUP:
+            record.group = None
+        elif kind == COMMAND:
+            record.commands.pop(name, None)
+        else:
+            record.owned.pop((kind, name), None)
+        if record.is_empty:
+            del self.by_uid[owner]
+        else:
+            self._changed(owner)
+
+    def _forget_pod(self, record: Record, name: str, uid: str) -> None:
+        task, _, index = name.rpartition("-")
+        for slot, facts in _candidates(record, task, index):
+            if facts.uid == uid:
+                record.observed.remove(facts)
+                record.removing.pop(slot, None)
+
+    def _owner_of(self, kind: Kind, obj: Object) -> str:
+        """UID of the Job that an object belongs to or, for a Command, is for."""
+        if kind == COMMAND:
+            target = obj.get("target") or {}
+            if target.get("kind") != JOB.kind or target.get("apiVersion") != JOB.api_version:
+                return ""
+            namespace = obj["metadata"].get("namespace", "")
+            named = self._uids_by_name.get((namespace, target.get("name", "")), "")
+            return target.get("uid") or named
+        for owner in obj["metadata"].get("ownerReferences") or ():
+            if (
+                owner.get("controller")
+                and owner.get("kind") == JOB.kind
+                and owner.get("apiVersion") == JOB.api_version
+            ):
+                return str(owner.get("uid", ""))
+        return ""
+
+    def _wake(self, kind: Kind, key: tuple[str, str]) -> None:
+        """An object is gone: those for whom it stood in the way may try again at once."""
+        for uid in self.obstacles.pop((kind, *key), ()):
+            if uid in self.by_uid:
+                self.by_uid[uid].retry_at = 0.0
+                self._changed(uid)
+
+    def _wake_waiting(self) -> None:
+        for record in self.by_uid.values():
+            if record.job and record.job.status.state.phase in ("", "Pending", "Restarting"):
+                self._changed(record.uid)
+
+
+def _key(obj: Object) -> tuple[str, str]:
+    metadata = obj["metadata"]
+    return metadata.get("namespace", ""), metadata["name"]
+
+
+def _candidates(record: Record, task: str, index: str) -> list[tuple[Slot, PodFacts]]:
+    """Pods whose name may be ``<job>-<task>-<index>``, the tasks' names being the Job's secret."""
+    if not index.isdigit():
+        return []
+    number = int(index)
+    return [
+        ((name, number), record.observed.pods[name, number])
+        for name in list(record.observed.tasks)
+        if task.endswith(f"-{name}") and (name, number) in record.observed.pods
+    ]

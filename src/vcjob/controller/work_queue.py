@@ -1,0 +1,93 @@
+"""Keys of what is to be looked at: each once, first come first served, one worker a key."""
+
+import asyncio
+import heapq
+from collections.abc import Callable, Hashable
+from typing import Generic, TypeVar
+
+K = TypeVar("K", bound=Hashable)
+
+
+class WorkQueue(Generic[K]):
+    """A queue of keys.
+
+    A key that is added while it waits stays one; a key that is added while a worker has it comes
+    again once the worker is done. A key that comes back goes to the end, so that nobody is kept
+    waiting by one that has much to do. ``add_at`` adds a key at a time of ``clock`` (in seconds).
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._waiting: dict[K, None] = {}
+        self._working: set[K] = set()
+        self._again: set[K] = set()
+        self._later: list[tuple[float, int, K]] = []
+        self._due: dict[K, float] = {}
+        self._counter = 0
+        self._woken = asyncio.Event()
+
+    def __len__(self) -> int:
+        """How many keys wait or are being worked on (not those for later)."""
+        return len(self._waiting) + len(self._working)
+
+    def add(self, key: K) -> None:
+        """Have a key looked at."""
+        if key in self._working:
+            self._again.add(key)
+        else:
+            self._waiting[key] = None
+            self._woken.set()
+
+    def add_at(self, key: K, when: float) -> None:
+        """Have a key looked at then, or earlier."""
+        if when <= self._clock():
+            self.add(key)
+        elif when < self._due.get(key, float("inf")):
+            self._due[key] = when
+            self._counter += 1
+            heapq.heappush(self._later, (when, self._counter, key))
+            self._woken.set()
+
+    def take_due(self) -> None:
+        """Add the keys whose time has come."""
+        now = self._clock()
+        while self._later and self._later[0][0] <= now:
+            when, _, key = heapq.heappop(self._later)
+            if self._due.get(key) == when:
+                del self._due[key]
+                self.add(key)
+
+    @property
+    def next_due(self) -> float | None:
+        """When the next key for later is due."""
+        while self._later and self._due.get(self._later[0][2]) != self._later[0][0]:
+            heapq.heappop(self._later)
+        return self._later[0][0] if self._later else None
+
+    def take(self) -> K | None:
+        """The key that has waited longest, None if none waits. Give it back with ``done``."""
+        self.take_due()
+        for key in self._waiting:
+            del self._waiting[key]
+            self._working.add(key)
+            return key
+        return None
+
+    def done(self, key: K) -> None:
+        """A worker has finished with a key."""
+        self._working.discard(key)
+        if key in self._again:
+            self._again.discard(key)
+            self.add(key)
+
+    def forget(self, key: K) -> None:
+        """Drop a key that is no more."""
+        self._waiting.pop(key, None)
+        self._again.discard(key)
+        self._due.pop(key, None)
+
+    async def changed(self) -> None:
+        """Wait until something is added, also for later."""
+        if not self._waiting:
+            self._woken.clear()
+            await self._woken.wait()

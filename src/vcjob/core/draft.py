@@ -1,0 +1,215 @@
+"""A Job's course in the making: what one pass of planning changes, before it is recorded.
+
+``Draft`` starts as what the status says; actions and phase rules change it; then it is written back
+in one status write. Source: lifecycle.md sections 3, 7 and 8; docs/lifecycle.md.
+"""
+
+from dataclasses import dataclass, field
+
+import msgspec
+
+from vcjob.api.types import Job, Object, Task
+from vcjob.core.actions import ACTIVE, STOPPING, TARGETED, Action, Phase
+from vcjob.core.facts import PodFacts, PodPhase
+from vcjob.core.indices import NO_INDICES, IndexSet
+from vcjob.core.observed import Observed, TaskPods
+from vcjob.core.state import State, Target, state_of
+
+_DEFAULT_MAX_RETRY = 3
+
+
+class Told(msgspec.Struct, frozen=True):
+    """An Event for the user: ``type`` is Normal or Warning."""
+
+    type: str
+    reason: str
+    message: str
+
+
+class Place(msgspec.Struct, frozen=True):
+    """Which pod an event happened to; ``retry`` is the one that the pod was made for."""
+
+    task: str
+    index: int
+    retry: int
+
+
+@dataclass
+class Draft:
+    """The course of one Job. ``group_uid`` is the UID of its PodGroup, empty if there is none."""
+
+    job: Job
+    observed: Observed
+    state: State
+    phase: Phase
+    version: int
+    retry: int
+    group_uid: str
+    reason: str
+    message: str
+    alive: dict[str, IndexSet]
+    done: dict[str, IndexSet]
+    told: list[Told] = field(default_factory=list)
+    killed: bool = False
+
+    def tell(self, kind: str, reason: str, message: str) -> None:
+        """Have an Event made once the draft is recorded."""
+        self.told.append(Told(kind, reason, message))
+
+    def enter(self, phase: Phase, reason: str, message: str) -> None:
+        """Change the phase, and say why."""
+        self.phase, self.reason, self.message = phase, reason, message
+
+    def kill(self, *, keep: bool) -> None:
+        """Want a new generation of pods, or none: all pods of today are to go.
+
+        ``keep``: those that have ended stay. The PodGroup goes too: its old phase would admit the
+        new pods.
+        """
+        self.version += 1
+        self.killed = True
+        self.alive = {}
+        if not keep:
+            self.done = {}
+        self.state = msgspec.structs.replace(
+            self.state, keep=keep, targets=(), timers=(), group=self.group_uid, resumed=False
+        )
+
+    def condemned(self, name: str, pods: TaskPods) -> IndexSet:
+        """Indices of pods of a task that are to be removed, or are being removed by us."""
+        task = task_of(self.job, name)
+        ended = pods.at(PodPhase.SUCCEEDED, PodPhase.FAILED)
+        old = pods.older_than(self.version)
+        doomed = old - ended if self.state.keep else old
+        for target in self.state.targets:
+            if target.task == name:
+                doomed |= IndexSet.parse(target.indices) & pods.before_retry(target.retry)
+        if self.phase not in ACTIVE:
+            doomed |= pods.slots - ended
+        return doomed | (pods.slots - IndexSet.below(task.replicas if task else 0))
+
+
+def begin(job: Job, observed: Observed, group: Object | None) -> Draft:
+    """The draft that changes nothing yet."""
+    status = job.status
+    state = state_of(job)
+    return Draft(
+        job=job,
+        observed=observed,
+        state=state,
+        phase=_PHASES.get(status.state.phase, Phase.NEW),
+        version=status.version,
+        retry=status.retry_count,
+        group_uid=group["metadata"]["uid"] if group else "",
+        reason=status.state.reason,
+        message=status.state.message,
+        alive={task: state.alive_of(task) for task in state.alive},
+        done={task: state.done_of(task) for task in state.done},
+    )
+
+
+def carry_out(draft: Draft, action: Action, cause: str, place: Place | None = None) -> bool:
+    """Carry out an action, as far as the phase allows; returns whether it changed anything.
+
+    ``cause`` says why, as the beginning of a sentence. ``place`` is the pod of the event, None for
+    events and Commands that concern none.
+    """
+    if action is Action.RESUME_JOB:
+        return _resume(draft, cause)
+    if draft.phase not in ACTIVE:
+        return False
+    if action in STOPPING:
+        draft.kill(keep=True)
+        draft.enter(STOPPING[action], str(action), cause)
+    elif action in TARGETED:
+        return _restart_some(draft, action, cause, place)
+    elif draft.phase is Phase.RESTARTING:
+        if not _has_current_pods(draft):
+            return False
+        draft.kill(keep=_is_last_retry(draft))
+        draft.enter(Phase.RESTARTING, str(action), cause)
+    else:
+        keep = _is_last_retry(draft)
+        draft.retry += 1
+        draft.kill(keep=keep)
+        draft.enter(Phase.RESTARTING, str(action), f"{cause}; {_retries(draft)}")
+    return True
+
+
+def task_of(job: Job, name: str) -> Task | None:
+    """The task of this name, or None."""
+    return next((task for task in job.spec.tasks if task.name == name), None)
+
+
+def max_retry(job: Job) -> int:
+    """How often a Job may be restarted before it has failed; 0 stands for the default."""
+    return job.spec.max_retry or _DEFAULT_MAX_RETRY
+
+
+def _resume(draft: Draft, cause: str) -> bool:
+    if draft.phase not in (Phase.ABORTING, Phase.ABORTED):
+        return False
+    draft.state = msgspec.structs.replace(draft.state, resumed=True)
+    draft.enter(Phase.RESTARTING, str(Action.RESUME_JOB), cause)
+    return True
+
+
+def _restart_some(draft: Draft, action: Action, cause: str, place: Place | None) -> bool:
+    indices = _indices_of(draft.job, action, place)
+    if not place or not indices:
+        draft.tell("Warning", str(action), f"{cause}, but there is no pod that {action} could mean")
+        return False
+    if draft.phase is not Phase.RESTARTING or place.retry >= draft.retry:
+        draft.retry += 1
+    target = Target(place.task, str(indices), draft.retry)
+    timers = tuple(
+        timer
+        for timer in draft.state.timers
+        if timer.task != place.task or not IndexSet.parse(timer.indices) & indices
+    )
+    draft.state = msgspec.structs.replace(
+        draft.state, targets=(*draft.state.targets, target), timers=timers
+    )
+    for record in (draft.alive, draft.done):
+        record[place.task] = record.get(place.task, NO_INDICES) - indices
+    draft.enter(Phase.RESTARTING, str(action), f"{cause}; {_retries(draft)}")
+    return True
+
+
+def _indices_of(job: Job, action: Action, place: Place | None) -> IndexSet:
+    """The pods that a targeted action restarts."""
+    task = task_of(job, place.task) if place else None
+    if not place or not task:
+        return NO_INDICES
+    if action is Action.RESTART_TASK:
+        return IndexSet.below(task.replicas)
+    if action is Action.RESTART_POD:
+        return IndexSet.of(place.index)
+    policy = task.partition_policy
+    if not policy or policy.partition_size <= 0:
+        return NO_INDICES
+    first = place.index // policy.partition_size * policy.partition_size
+    return IndexSet.below(min(first + policy.partition_size, task.replicas)) - IndexSet.below(first)
+
+
+def _has_current_pods(draft: Draft) -> bool:
+    """Whether some pod belongs to the generation that is wanted now."""
+    return any(
+        pods.slots - draft.condemned(name, pods) for name, pods in draft.observed.tasks.items()
+    )
+
+
+def _is_last_retry(draft: Draft) -> bool:
+    return draft.retry >= max_retry(draft.job) - 1
+
+
+def _retries(draft: Draft) -> str:
+    return f"retry {draft.retry} of {max_retry(draft.job)}"
+
+
+def pod_label(facts: PodFacts) -> str:
+    """How sentences call a pod."""
+    return f"pod {facts.name}"
+
+
+_PHASES = {phase.value: phase for phase in Phase}

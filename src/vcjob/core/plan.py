@@ -1,0 +1,295 @@
+"""What is to be done about a Job now: one pure function from what is there to ordered stages.
+
+The stages of a Plan are carried out in order, each only after the one before: *ensure* supporting
+objects and the PodGroup, *record* the decisions in one status write, *remove*, *create*, *tell*.
+No effect comes before its recorded intent, so that a crash after any part of it loses nothing: the
+next plan goes on from there (docs/lifecycle.md).
+"""
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from vcjob.api.kinds import POD_GROUP
+from vcjob.api.problems import errors, format_path
+from vcjob.api.types import Job, Object
+from vcjob.core.actions import ACTIVE, FINAL, Phase
+from vcjob.core.answering import (
+    answer_occurrences,
+    arm_pending,
+    drop_timers,
+    fire_timers,
+    obey_annotation,
+    obey_commands,
+)
+from vcjob.core.blueprint import Blueprint
+from vcjob.core.draft import Draft, Told, begin
+from vcjob.core.facts import PodFacts, PodPhase
+from vcjob.core.indices import NO_INDICES, IndexSet
+from vcjob.core.observed import Observed, Slot
+from vcjob.core.occurrences import has_policies, is_current, occurrences
+from vcjob.core.phases import advance, count_pods
+from vcjob.core.reasons import Trouble, waiting_reason
+from vcjob.core.status import difference, status_of
+from vcjob.core.supporting import Owned, Remove, Step, group_steps, steps
+from vcjob.core.times import seconds_of
+from vcjob.core.waiting import waiting_tasks
+
+BATCH = 500
+"""The most pods that one plan creates, and the most that it removes."""
+
+
+class Surroundings(msgspec.Struct, frozen=True):
+    """What there is around a Job's pods.
+
+    ``group`` is its PodGroup; ``owned`` its supporting objects; ``commands`` those that name its
+    UID; ``priorities`` values of PriorityClasses. ``queue_exists`` is whether its queue is there;
+    ``absent_claims`` are claims that others were to make. ``trouble`` is what the last attempt
+    failed for; while it lasts nothing is made, unless this pass is a new ``attempt``.
+    """
+
+    group: Object | None = None
+    owned: Owned = {}
+    commands: Sequence[Object] = ()
+    priorities: Mapping[str, int] = {}
+    queue_exists: bool = True
+    absent_claims: tuple[str, ...] = ()
+    trouble: Trouble | None = None
+    attempt: bool = False
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """Stages, in order; empty ones are left out.
+
+    ``record`` is a merge patch of the status. ``create`` names places of pods, for ``version`` and
+    ``retry``. ``delete_job`` tells that the Job's time to live is over. ``again`` is when to plan
+    anew though nothing has changed (seconds since 1970, None: not). ``heard`` and ``noted`` are
+    what of ``Observed.attention`` and ``Observed.gone`` need not be looked at again once this plan
+    is recorded.
+    """
+
+    ensure: tuple[Step, ...] = ()
+    record: Object | None = None
+    handled_commands: tuple[Object, ...] = ()
+    remove_group: Remove | None = None
+    remove: tuple[PodFacts, ...] = ()
+    create: tuple[Slot, ...] = ()
+    version: int = 0
+    retry: int = 0
+    tell: tuple[Told, ...] = ()
+    delete_job: bool = False
+    again: float | None = None
+    heard: frozenset[Slot] = frozenset()
+    noted: Mapping[Slot, PodFacts] = {}
+
+
+def plan(
+    job: Job, old_status: Object, observed: Observed, around: Surroundings,
+    blueprint: Blueprint, now: float,
+) -> Plan:  # fmt: skip
+    """Plan one pass over a Job.
+
+    ``old_status`` is the status as stored, ``job`` the view of the same object. ``now`` is the time
+    in seconds since 1970.
+    """
+    if job.metadata.deletion_timestamp:
+        return Plan()
+    draft = begin(job, observed, around.group)
+    group_phase = _group_phase(draft, around.group)
+    admitted = group_phase not in ("", "Pending")
+    waiting = waiting_tasks(draft)
+    before = draft.phase
+    _decide(draft, around, group_phase, now)
+    blocked = trouble_of(blueprint, around) if draft.phase in ACTIVE else None
+    _take_stock(draft)
+    if draft.phase == before:
+        advance(draft, waiting, admitted=admitted)
+    counts = count_pods(draft)
+    stays = draft.phase == before and not draft.killed and before is not Phase.NEW
+    trying = around.attempt and blocked is around.trouble
+    able = stays and before in ACTIVE and (blocked is None or trying)
+    if draft.phase in (Phase.PENDING, Phase.RUNNING):
+        _explain(draft, around, waiting, blocked, admitted=admitted)
+    elif draft.phase is Phase.RESTARTING and blocked:
+        draft.reason, draft.message = blocked.reason, blocked.message
+    marks = _marks(draft, blueprint, admitted=admitted)
+    status = status_of(draft, counts, marks, now, admitted=admitted and draft.phase == before)
+    record = difference(old_status, status)
+    ensure = _ensure(draft, around, blueprint, waiting) if able else ()
+    remove = _to_remove(draft)
+    create = _to_create(draft, waiting) if able and admitted else ()
+    return Plan(
+        ensure=ensure,
+        record=record,
+        handled_commands=tuple(around.commands),
+        remove_group=_group_to_remove(draft, around.group),
+        remove=remove,
+        create=create,
+        version=draft.version,
+        retry=draft.retry,
+        tell=tuple(draft.told),
+        delete_job=_is_outlived(job, before, now),
+        again=_again(draft, job, before, now, more=len(remove) + len(create) >= BATCH),
+        heard=frozenset(observed.attention),
+        noted=dict(observed.gone),
+    )
+
+
+def trouble_of(blueprint: Blueprint, around: Surroundings) -> Trouble | None:
+    """Why nothing can be made for a Job at the moment, or None."""
+    for problem in errors(list(blueprint.problems)):
+        place = format_path(problem.path)
+        hint = f"; {problem.hint}" if problem.hint else ""
+        return Trouble("PluginError", f"{place}: {problem.message}{hint}" if place else
+                       f"{problem.message}{hint}")  # fmt: skip
+    if not around.queue_exists and around.group is None:
+        queue = blueprint.job.spec.queue or "default"
+        return Trouble("QueueNotFound", f'the queue "{queue}" does not exist: create it, '
+                       "or name another in spec.queue")  # fmt: skip
+    if around.absent_claims:
+        claims = ", ".join(around.absent_claims)
+        return Trouble("PVCError", f"the claim {claims} does not exist: create it")
+    return around.trouble
+
+
+def _decide(draft: Draft, around: Surroundings, group_phase: str, now: float) -> None:
+    """Commands first, then the annotation, then what happened, then what is due."""
+    if draft.phase is Phase.NEW:
+        return
+    obey_commands(draft, around.commands)
+    obey_annotation(draft)
+    if draft.phase in ACTIVE and has_policies(draft):
+        found = occurrences(draft, group_phase, now)
+        drop_timers(draft, group_phase)
+        answer_occurrences(draft, found, now)
+        if draft.phase in ACTIVE and not draft.killed:
+            arm_pending(draft, now)
+        fire_timers(draft, now)
+
+
+def _take_stock(draft: Draft) -> None:
+    """Write down which pods live and which have Succeeded, for whoever finds them missing."""
+    for task in draft.job.spec.tasks:
+        pods = draft.observed.task(task.name)
+        doomed = draft.condemned(task.name, pods)
+        wanted = IndexSet.below(task.replicas)
+        succeeded = pods.ended.get(PodPhase.SUCCEEDED, NO_INDICES) - doomed
+        for (name, index), facts in draft.observed.gone.items():
+            ended = name == task.name and facts.ended is PodPhase.SUCCEEDED
+            if ended and is_current(draft, facts):
+                succeeded |= IndexSet.of(index)
+        if draft.phase not in ACTIVE:
+            succeeded |= pods.ended.get(PodPhase.SUCCEEDED, NO_INDICES)
+        draft.done[task.name] = (draft.done.get(task.name, NO_INDICES) | succeeded) & wanted
+        living = pods.slots - doomed - pods.ended_by_themselves - pods.at(PodPhase.FAILED)
+        draft.alive[task.name] = living & wanted if draft.phase in ACTIVE else NO_INDICES
+    names = {task.name for task in draft.job.spec.tasks}
+    for record in (draft.alive, draft.done):
+        for name in record.keys() - names:
+            del record[name]
+
+
+def _explain(
+    draft: Draft, around: Surroundings, waiting: frozenset[str], blocked: Trouble | None,
+    *, admitted: bool,
+) -> None:  # fmt: skip
+    """Say what the Job waits for, and make an Event of it when that has changed."""
+    why = blocked or waiting_reason(draft, around.group, waiting, admitted=admitted)
+    reason, message = (why.reason, why.message) if why else ("", "")
+    told = (draft.job.status.state.reason, draft.job.status.state.message)
+    if why and why.warning and told != (reason, message):
+        draft.tell("Warning", reason, message)
+    draft.reason, draft.message = reason, message
+
+
+def _group_phase(draft: Draft, group: Object | None) -> str:
+    """The phase of the PodGroup that counts: none for one that has to go."""
+    if not group or draft.group_uid == draft.state.group:
+        return ""
+    if group["metadata"].get("deletionTimestamp"):
+        return ""
+    phase: str = (group.get("status") or {}).get("phase") or ""
+    return phase
+
+
+def _marks(draft: Draft, blueprint: Blueprint, *, admitted: bool) -> dict[str, str]:
+    """Marks for Volcano's tools, from the first admission on, as Volcano writes them."""
+    there = draft.job.status.controlled_resources
+    return {
+        key: value
+        for key, value in blueprint.marks.items()
+        if key in there or (admitted or draft.phase is Phase.RUNNING)
+    }
+
+
+def _ensure(
+    draft: Draft, around: Surroundings, blueprint: Blueprint, waiting: frozenset[str]
+) -> tuple[Step, ...]:
+    made = list(steps(blueprint.supporting_objects(), around.owned))
+    if draft.group_uid and draft.group_uid == draft.state.group:
+        return tuple(made)  # the old PodGroup has to go first
+    wanted = blueprint.pod_group(around.priorities, waiting)
+    return (*made, *group_steps(wanted, around.group))
+
+
+def _group_to_remove(draft: Draft, group: Object | None) -> Remove | None:
+    if not group or group["metadata"].get("deletionTimestamp"):
+        return None
+    if draft.phase in ACTIVE and draft.group_uid != draft.state.group:
+        return None
+    metadata = group["metadata"]
+    return Remove(POD_GROUP, metadata["namespace"], metadata["name"], metadata["uid"])
+
+
+def _to_remove(draft: Draft) -> tuple[PodFacts, ...]:
+    chosen: list[PodFacts] = []
+    for name, pods in draft.observed.tasks.items():
+        for index in draft.condemned(name, pods) - pods.at(PodPhase.TERMINATING):
+            if len(chosen) >= BATCH:
+                return tuple(chosen)
+            chosen.append(draft.observed.pods[name, index])
+    return tuple(chosen)
+
+
+def _to_create(draft: Draft, waiting: frozenset[str]) -> tuple[Slot, ...]:
+    """Places that lack a pod; none while pods of an older version are still there."""
+    for name, pods in draft.observed.tasks.items():
+        if draft.condemned(name, pods) & pods.older_than(draft.version):
+            return ()
+    chosen: list[Slot] = []
+    for task in draft.job.spec.tasks:
+        if task.name in waiting:
+            continue
+        missing = IndexSet.below(task.replicas) - draft.observed.task(task.name).slots
+        for index in missing - draft.done.get(task.name, NO_INDICES):
+            if len(chosen) >= BATCH:
+                return tuple(chosen)
+            chosen.append((task.name, index))
+    return tuple(chosen)
+
+
+def _is_outlived(job: Job, phase: Phase, now: float) -> bool:
+    end = _end_of_life(job, phase)
+    return end is not None and now >= end
+
+
+def _end_of_life(job: Job, phase: Phase) -> float | None:
+    """When a finished Job is to be deleted (``ttlSecondsAfterFinished``), None for never."""
+    ttl = job.spec.ttl_seconds_after_finished
+    since = seconds_of(job.status.state.last_transition_time)
+    if ttl is None or since is None or phase not in FINAL:
+        return None
+    return since + ttl
+
+
+def _again(draft: Draft, job: Job, before: Phase, now: float, *, more: bool) -> float | None:
+    if draft.phase != before or more:
+        return now
+    times = [timer.due for timer in draft.state.timers]
+    end = _end_of_life(job, before)
+    if end is not None:
+        times.append(end)
+    return max(min(times), now) if times else None
+
+
+__all__ = ["BATCH", "Plan", "Surroundings", "Trouble", "plan", "trouble_of"]

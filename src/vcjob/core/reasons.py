@@ -1,0 +1,66 @@
+"""Why a Job is where it is, and what it waits for, in one sentence (user case P99)."""
+
+import msgspec
+
+from vcjob.api.types import Object
+from vcjob.core.actions import Phase
+from vcjob.core.draft import Draft
+from vcjob.core.facts import PodPhase
+
+
+class Trouble(msgspec.Struct, frozen=True):
+    """A reason in one word and a sentence; ``warning`` ones become Events."""
+
+    reason: str
+    message: str
+    warning: bool = True
+
+
+def waiting_reason(
+    draft: Draft, group: Object | None, waiting: frozenset[str], *, admitted: bool
+) -> Trouble | None:
+    """What a Pending or Running Job waits for, or None if for nothing."""
+    if draft.phase is Phase.PENDING and not admitted:
+        return _gang(draft, group)
+    failing = _failing(draft)
+    if failing:
+        return failing
+    if waiting:
+        tasks = ", ".join(sorted(waiting))
+        return Trouble("DependsOn", f"task {tasks} waits for the tasks it depends on", False)
+    if draft.phase is Phase.PENDING:
+        return Trouble("PodsNotRunning", "waiting for pods to run", False)
+    return None
+
+
+def _gang(draft: Draft, group: Object | None) -> Trouble:
+    condition = _newest_condition(group)
+    name = draft.job.metadata.name
+    if condition:
+        kind = condition.get("type", "").lower()
+        why = condition.get("message") or condition.get("reason") or "no reason given"
+        return Trouble("PodGroupPending", f"PodGroup of {name} is {kind}: {why}")
+    queue = draft.job.spec.queue or "default"
+    return Trouble("WaitingForQueue", f'waiting to be admitted by the queue "{queue}"', False)
+
+
+def _newest_condition(group: Object | None) -> Object | None:
+    """The newest condition of a PodGroup that is true, unless it says that all is well."""
+    conditions = ((group or {}).get("status") or {}).get("conditions") or ()
+    true = [condition for condition in conditions if condition.get("status") == "True"]
+    if not true:
+        return None
+    newest: Object = max(true, key=lambda one: one.get("lastTransitionTime") or "")
+    return newest if newest.get("type") != "Scheduled" else None
+
+
+def _failing(draft: Draft) -> Trouble | None:
+    """A pod that cannot start, for example because its image cannot be had."""
+    for name, pods in draft.observed.tasks.items():
+        if not (pods.failing and draft.phase is Phase.PENDING):
+            continue
+        index = min(pods.failing)
+        facts = draft.observed.pods[name, index]
+        if facts.phase is PodPhase.PENDING:
+            return Trouble("PodsNotStarting", f"pod {facts.name} cannot start: {facts.failing}")
+    return None

@@ -1,0 +1,58 @@
+"""Order of start (``dependsOn``) and the gang's minimum. Source: lifecycle.md section 6."""
+
+from vcjob.api.types import Job, Task
+from vcjob.core.draft import Draft
+from vcjob.core.facts import PodPhase
+from vcjob.core.indices import NO_INDICES
+
+
+def waiting_tasks(draft: Draft) -> frozenset[str]:
+    """Tasks whose turn has not come: their dependencies are not ready and they have no pods yet.
+
+    Once begun, a task is not held back again if a dependency fails later.
+    """
+    names = {task.name for task in draft.job.spec.tasks}
+    waiting = set()
+    for task in draft.job.spec.tasks:
+        if not task.depends_on or _has_begun(draft, task.name):
+            continue
+        wanted = [name for name in task.depends_on.name if name in names]
+        ready = [_is_ready(draft, name) for name in wanted]
+        one_is_enough = task.depends_on.iteration == "any" and len(wanted) > 1
+        if not (any(ready) if one_is_enough else all(ready)):
+            waiting.add(task.name)
+    return frozenset(waiting)
+
+
+def effective_minimum(job: Job, waiting: frozenset[str]) -> int:
+    """The gang's minimum without tasks that wait for their turn (docs/compatibility.md row 12)."""
+    left_out = sum(task_minimum(task) for task in job.spec.tasks if task.name in waiting)
+    return max(job.spec.min_available - left_out, 0)
+
+
+def task_minimum(task: Task) -> int:
+    """How many pods of a task are to be placeable together."""
+    if task.min_available is not None:
+        return task.min_available
+    policy = task.partition_policy
+    if policy and policy.min_partitions and policy.partition_size:
+        return policy.min_partitions * policy.partition_size
+    return task.replicas
+
+
+def _has_begun(draft: Draft, name: str) -> bool:
+    pods = draft.observed.task(name)
+    return bool(
+        pods.slots - draft.condemned(name, pods)
+        | draft.alive.get(name, NO_INDICES)
+        | draft.done.get(name, NO_INDICES)
+    )
+
+
+def _is_ready(draft: Draft, name: str) -> bool:
+    task = next(task for task in draft.job.spec.tasks if task.name == name)
+    if not task.min_available:
+        return True
+    pods = draft.observed.task(name)
+    ready = pods.ready | pods.at(PodPhase.SUCCEEDED) | draft.done.get(name, NO_INDICES)
+    return len(ready) >= task.min_available
