@@ -263,7 +263,11 @@ def memory(directory: Path, replicas: int) -> Iterator[Figure]:
         ours = sum(pss(pid) for pid in tree if name_of(pid) not in ("sleep", "sh"))
     finally:
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=RUN_SECONDS)
+        try:
+            process.communicate(timeout=RUN_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            raise
     yield Figure(
         f"{replicas} idle pods, PSS of vcjob and bwrap a pod", ours / replicas / 1024, "MB", 1.5
     )
