@@ -1,0 +1,69 @@
+"""What objects request of this machine: amounts by resource, without what only says the same
+again for quotas."""
+
+from collections.abc import Mapping
+from fractions import Fraction
+from types import MappingProxyType
+from typing import Any
+
+from vcjob.api.kinds import QUEUE
+from vcjob.api.quantity import InvalidQuantity, parse_quantity
+from vcjob.api.types import Object
+from vcjob.core.usage import pod_usage
+from vcjob.local.gangs import ROOT, Amounts, QueueLimits
+
+_OF_QUOTAS = ("requests.", "limits.", "count/")
+NOTHING: Amounts = MappingProxyType({})
+
+
+def amounts_of(resources: Mapping[str, Any] | None) -> Amounts:
+    """The amounts of a resource list; one that is no quantity counts for nothing."""
+    amounts: dict[str, Fraction] = {}
+    for name, text in (resources or {}).items():
+        if _counts(name):
+            try:
+                amounts[name] = parse_quantity(text)
+            except InvalidQuantity:
+                continue  # admission refuses it
+    return amounts
+
+
+def pod_requests(spec: Object) -> Amounts:
+    """What one pod requests."""
+    containers = (*(spec.get("containers") or ()), *(spec.get("initContainers") or ()))
+    if not any(one.get("resources") for one in (*containers, spec)) and not spec.get("overhead"):
+        return NOTHING  # most pods of a laptop, spared the arithmetic
+    try:
+        usage = pod_usage(spec)
+    except InvalidQuantity:
+        return NOTHING  # admission refuses it
+    return {name: quantity.value for name, quantity in usage.items() if _counts(name)}
+
+
+def queue_limits(queue: Object) -> QueueLimits:
+    """What a Queue object says about admission."""
+    spec, status = queue.get("spec") or {}, queue.get("status") or {}
+    name = queue["metadata"]["name"]
+    return QueueLimits(
+        name,
+        parent=spec.get("parent") or ("" if name == ROOT else ROOT),
+        capability=amounts_of(spec.get("capability")),
+        priority=spec.get("priority") or 0,
+        weight=spec.get("weight") or 1,
+        is_open=(status.get("state") or "Open") == "Open",
+        strict_order=spec.get("dequeueStrategy") == "fifo",
+    )
+
+
+def new_queue(name: str, spec: Object) -> Object:
+    """A Queue object."""
+    return {
+        "apiVersion": QUEUE.api_version,
+        "kind": QUEUE.kind,
+        "metadata": {"name": name},
+        "spec": spec,
+    }
+
+
+def _counts(name: str) -> bool:
+    return name != "pods" and not name.startswith(_OF_QUOTAS)

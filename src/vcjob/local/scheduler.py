@@ -1,0 +1,247 @@
+"""The scheduler of this machine: admits gangs (PodGroups) whole and binds their pods to its node.
+
+Decisions are those of ``gangs``, made from the books of ``ledger``; here are the watches that keep
+the books, and what becomes of decisions: phase, counts and conditions of PodGroups, pods bound.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+from vcjob.api.kinds import POD, POD_GROUP, PRIORITY_CLASS, QUEUE, Kind
+from vcjob.api.quantity import parse_quantity
+from vcjob.api.types import Object
+from vcjob.controller.cluster import AlreadyExists, Cluster, Conflict, EventType, Gone, NotFound
+from vcjob.core.times import timestamp
+from vcjob.local.gangs import (
+    DEFAULT_QUEUE,
+    ROOT,
+    Amounts,
+    Gang,
+    QueueLimits,
+    Wait,
+    admissions,
+    shortage,
+)
+from vcjob.local.ledger import BookedGang, BookedPod, Key, Ledger, key_of
+from vcjob.local.requests import new_queue, queue_limits
+
+_A_TURN = 200
+
+
+class _Take(Protocol):
+    def __call__(self, obj: Object, /, *, gone: bool) -> None: ...
+
+
+class Scheduler:
+    """Admits gangs and binds pods.
+
+    Args:
+        cluster: where the objects live.
+        capacity: what this machine has, such as ``{"cpu": "8", "memory": "16Gi"}``; of a resource
+            that is not named it has none. Raises InvalidQuantity.
+        node: the name of this machine's node.
+        clock: the time in seconds since 1970.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        capacity: Mapping[str, str],
+        *,
+        node: str,
+        clock: Callable[[], float],
+    ) -> None:
+        self._cluster = cluster
+        self._capacity: Amounts = {name: parse_quantity(text) for name, text in capacity.items()}
+        self._node = node
+        self._clock = clock
+        self._ledger = Ledger()
+        self._queues: dict[str, QueueLimits] = {}
+        self._classes: dict[str, Object] = {}
+        self._woken = asyncio.Event()
+
+    async def run(self) -> None:
+        """Make the queues ``root`` and ``default``, then schedule until cancelled."""
+        await self._make_queues()
+        takes: dict[Kind, _Take] = {
+            QUEUE: self._take_queue,
+            PRIORITY_CLASS: self._take_class,
+            POD_GROUP: self._ledger.enter_group,
+            POD: self._ledger.enter_pod,
+        }
+        async with asyncio.TaskGroup() as tasks:
+            for kind, take in takes.items():
+                tasks.create_task(self._follow(kind, take))
+            tasks.create_task(self._schedule())
+
+    async def _make_queues(self) -> None:
+        for name, spec in ((ROOT, {"weight": 1}), (DEFAULT_QUEUE, {"weight": 1, "parent": ROOT})):
+            try:
+                await self._cluster.create(QUEUE, new_queue(name, spec))
+            except AlreadyExists:
+                continue  # the user's own
+            status = {"status": {"state": "Open"}}
+            await self._cluster.patch(QUEUE, "", name, status, subresource="status")
+
+    async def _follow(self, kind: Kind, take: _Take) -> None:
+        """Hand over the objects of a kind and whatever becomes of them."""
+        known: dict[Key, Object] = {}
+        while True:
+            listed = await self._cluster.list(kind)
+            present = {key_of(obj): obj for obj in listed.items}
+            for key, obj in known.items():
+                if key not in present:
+                    take(obj, gone=True)
+            known = present
+            for obj in listed.items:
+                take(obj, gone=False)
+            self._woken.set()
+            try:
+                turn = 0
+                async for event in self._cluster.watch(kind, listed.resource_version):
+                    if event.type is EventType.BOOKMARK:
+                        continue
+                    gone = event.type is EventType.DELETED
+                    known[key_of(event.object)] = event.object
+                    if gone:
+                        del known[key_of(event.object)]
+                    take(event.object, gone=gone)
+                    self._woken.set()
+                    turn = (turn + 1) % _A_TURN
+                    if not turn:
+                        await asyncio.sleep(0)
+            except Gone:
+                continue  # too far behind: list again
+
+    def _take_queue(self, queue: Object, /, *, gone: bool) -> None:
+        name = queue["metadata"]["name"]
+        if gone:
+            self._queues.pop(name, None)
+        else:
+            self._queues[name] = queue_limits(queue)
+        self._ledger.room_grew = True
+
+    def _take_class(self, one: Object, /, *, gone: bool) -> None:
+        if gone:
+            self._classes.pop(one["metadata"]["name"], None)
+        else:
+            self._classes[one["metadata"]["name"]] = one
+        self._ledger.room_grew = True
+
+    async def _schedule(self) -> None:
+        while True:
+            await self._woken.wait()
+            self._woken.clear()
+            await asyncio.sleep(0)  # the other watches catch up: one pass for a burst of changes
+            await self._pass()
+
+    async def _pass(self) -> None:
+        """Decide and write whatever is to be decided from what the books say now."""
+        books = self._ledger
+        if books.waiting and (books.room_grew or books.waiting.keys() & books.changed.keys()):
+            await self._admit()
+        books.room_grew = False
+        to_bind, books.to_bind = books.to_bind, {}
+        for key in to_bind:
+            if key in books.gangs:
+                await self._bind(books.gangs[key])
+        changed, books.changed = books.changed, {}
+        for key in changed:
+            if key in books.gangs:
+                await self._show(key, books.gangs[key])
+
+    async def _admit(self) -> None:
+        waiting = self._ledger.waiting_gangs(self._classes)
+        gangs = [gang for _, gang in waiting.values()]
+        held = self._ledger.held_by_queue()
+        for gang, wait in list(admissions(gangs, self._queues, self._capacity, held)):
+            key, _ = waiting[gang.uid]
+            if wait is None:
+                await self._write(key, gang.uid, self._admitted(gang))
+            elif status := self._waits(key, wait):
+                await self._write(key, gang.uid, status)
+
+    def _admitted(self, gang: Gang) -> Object:
+        fits = f"{gang.name} may start: there is room for all that it needs to start"
+        return {"phase": "Inqueue", "conditions": [self._condition("Scheduled", "Fits", fits)]}
+
+    def _waits(self, key: Key, wait: Wait) -> Object | None:
+        """The status of a gang that waits; None if it says so already."""
+        booked = self._ledger.gangs.get(key)
+        old = ((booked.group if booked else None) or {}).get("status") or {}
+        last = (old.get("conditions") or [{}])[-1]
+        said = (last.get("type"), last.get("reason"), last.get("message"))
+        if old.get("phase") == "Pending" and said == ("Unschedulable", wait.reason, wait.message):
+            return None
+        condition = self._condition("Unschedulable", wait.reason, wait.message)
+        return {"phase": "Pending", "conditions": [condition]}
+
+    async def _bind(self, gang: BookedGang) -> None:
+        """Bind the pods of a gang, if it may start and all of its minimum is there."""
+        if gang.waits or (gang.group is not None and not gang.is_complete()):
+            return
+        for number, pod in enumerate(list(gang.unbound.values()), start=1):
+            missing = shortage(pod.requests, self._capacity, self._ledger.used)
+            if missing:
+                await self._tell(pod, missing)
+            else:
+                await self._bind_pod(pod)
+            if number % _A_TURN == 0:
+                await asyncio.sleep(0)
+
+    async def _bind_pod(self, pod: BookedPod) -> None:
+        """The condition comes first: with the node's name the node takes the pod over."""
+        scheduled = self._condition("PodScheduled")
+        bound = {"spec": {"nodeName": self._node}}
+        try:
+            await self._patch_conditions(pod, scheduled)
+            patched = await self._cluster.patch(POD, *pod.key, bound, uid=pod.uid)
+        except (NotFound, Conflict):
+            return  # it is gone, and perhaps another of its name is there: the watch tells
+        self._ledger.enter_pod(patched)
+
+    async def _tell(self, pod: BookedPod, missing: str) -> None:
+        """Say on the pod why it is not bound."""
+        if pod.told == missing:
+            return
+        pod.told = missing
+        condition = self._condition("PodScheduled", "Unschedulable", missing, status="False")
+        try:
+            await self._patch_conditions(pod, condition)
+        except (NotFound, Conflict):
+            return  # as above
+
+    async def _patch_conditions(self, pod: BookedPod, condition: Object) -> None:
+        status = {"status": {"conditions": [condition]}}
+        await self._cluster.patch(POD, *pod.key, status, subresource="status", uid=pod.uid)
+
+    async def _show(self, key: Key, gang: BookedGang) -> None:
+        """Write phase and counts of an admitted gang where they have changed."""
+        if gang.group is None or gang.waits:
+            return
+        phase = gang.phase
+        started = len(gang.pods) - len(gang.unbound)
+        if phase == "Inqueue" and started and started >= gang.least:
+            phase = "Running"
+        counts = {name.lower(): gang.phases[name] for name in ("Running", "Succeeded", "Failed")}
+        old = gang.group.get("status") or {}
+        if phase != gang.phase or any(old.get(name, 0) != counts[name] for name in counts):
+            status = {"phase": phase, **counts}
+            await self._write(key, gang.group["metadata"]["uid"], status)
+
+    async def _write(self, key: Key, uid: str, status: Object) -> None:
+        try:
+            group = await self._cluster.patch(POD_GROUP, *key, {"status": status}, uid=uid)
+        except (NotFound, Conflict):
+            return  # it is gone, and perhaps another of its name is there: the watch tells
+        self._ledger.enter_group(group)
+
+    def _condition(
+        self, type_: str, reason: str = "", message: str = "", status: str = "True"
+    ) -> Object:
+        condition = {"type": type_, "status": status}
+        condition["lastTransitionTime"] = timestamp(self._clock())
+        if reason:
+            condition.update(reason=reason, message=message)
+        return condition

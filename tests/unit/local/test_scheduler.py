@@ -1,0 +1,359 @@
+"""The scheduler of this machine on the real store: gangs whole, in order, told with numbers."""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping
+from itertools import count
+from typing import Any
+
+import pytest
+
+from vcjob.api.kinds import POD, POD_GROUP, PRIORITY_CLASS, QUEUE
+from vcjob.api.names import GROUP_NAME, TASK_SPEC
+from vcjob.api.types import Object
+from vcjob.local.requests import new_queue
+from vcjob.local.scheduler import Scheduler
+from vcjob.local.store import Store
+
+CAPACITY = {"cpu": "4", "memory": "8Gi"}
+
+
+class Machine:
+    """A store and a scheduler that runs, and shorthands for what tests do."""
+
+    def __init__(self, capacity: Mapping[str, str]) -> None:
+        self._now = count(1_000_000_000)
+        self.store = Store(lambda: float(next(self._now)))
+        self.scheduler = Scheduler(
+            self.store, capacity, node="here", clock=lambda: float(next(self._now))
+        )
+
+    async def settle(self) -> None:
+        """Until every watch has seen everything: no request to the store ever waits."""
+        for _ in range(50):
+            await asyncio.sleep(0)
+
+    async def gang(
+        self,
+        name: str,
+        size: int = 0,
+        *,
+        needs: Mapping[str, str] | None = None,
+        queue: str = "default",
+        priority: str = "",
+        tasks: Mapping[str, int] | None = None,
+    ) -> None:
+        spec: Object = {"minMember": size, "queue": queue, "minResources": dict(needs or {})}
+        spec["minTaskMember"] = dict(tasks or {})
+        if priority:
+            spec["priorityClassName"] = priority
+        await self.store.create(POD_GROUP, {"metadata": {"name": name}, "spec": spec})
+        await self.settle()
+
+    async def pod(
+        self,
+        name: str,
+        group: str,
+        requests: Mapping[str, str] | None = None,
+        task: str = "worker",
+    ) -> None:
+        container: Object = {"name": "main", "resources": {"requests": dict(requests or {})}}
+        annotations = {GROUP_NAME: group, TASK_SPEC: task} if group else {}
+        pod = {
+            "metadata": {"name": name, "annotations": annotations},
+            "spec": {"containers": [container]},
+        }
+        await self.store.create(POD, pod)
+        await self.settle()
+
+    async def turns(self, pod: str, phase: str) -> None:
+        status = {"status": {"phase": phase}}
+        await self.store.patch(POD, "default", pod, status, subresource="status")
+        await self.settle()
+
+    async def queue(self, name: str, **spec: Any) -> None:
+        await self.store.create(QUEUE, new_queue(name, spec))
+        await self.settle()
+
+    async def status(self, gang: str) -> Object:
+        group = await self.store.get(POD_GROUP, "default", gang)
+        status: Object = group.get("status") or {}
+        return status
+
+    async def phase(self, gang: str) -> str:
+        phase: str = (await self.status(gang)).get("phase", "")
+        return phase
+
+    async def told(self, gang: str) -> tuple[str, str]:
+        condition = (await self.status(gang))["conditions"][-1]
+        return condition["reason"], condition["message"]
+
+    async def bound(self) -> set[str]:
+        pods = (await self.store.list(POD)).items
+        return {pod["metadata"]["name"] for pod in pods if pod["spec"].get("nodeName")}
+
+
+Scenario = Callable[[Machine], Coroutine[Any, Any, None]]
+
+
+def play(scenario: Scenario, capacity: Mapping[str, str] = CAPACITY) -> None:
+    async def run() -> None:
+        machine = Machine(capacity)
+        running = asyncio.create_task(machine.scheduler.run())
+        await machine.settle()
+        try:
+            await scenario(machine)
+        finally:
+            running.cancel()
+            await asyncio.gather(running, return_exceptions=True)
+
+    asyncio.run(run())
+
+
+def test_a_gang_is_admitted_then_bound_when_all_of_it_is_there_then_running() -> None:
+    async def scenario(machine: Machine) -> None:
+        await machine.gang("lc", 2)
+        assert await machine.phase("lc") == "Inqueue"
+        await machine.pod("lc-worker-0", "lc")
+        assert await machine.bound() == set()
+        await machine.pod("lc-worker-1", "lc")
+        assert await machine.bound() == {"lc-worker-0", "lc-worker-1"}
+        assert await machine.phase("lc") == "Running"
+
+    play(scenario)
+
+
+def test_a_bound_pod_names_the_node_and_says_that_it_is_scheduled() -> None:
+    async def scenario(machine: Machine) -> None:
+        await machine.gang("lc", 1)
+        await machine.pod("lc-worker-0", "lc")
+        pod = await machine.store.get(POD, "default", "lc-worker-0")
+        assert pod["spec"]["nodeName"] == "here"
+        [condition] = pod["status"]["conditions"]
+        assert (condition["type"], condition["status"]) == ("PodScheduled", "True")
+
+    play(scenario)
+
+
+def test_each_task_must_have_its_minimum() -> None:
+    async def scenario(machine: Machine) -> None:
+        await machine.gang("lc", 2, tasks={"ps": 1, "worker": 1})
+        await machine.pod("lc-worker-0", "lc")
+        await machine.pod("lc-worker-1", "lc")
+        assert await machine.bound() == set()
+        await machine.pod("lc-ps-0", "lc", task="ps")
+        assert await machine.bound() == {"lc-worker-0", "lc-worker-1", "lc-ps-0"}
+
+    play(scenario)
+
+
+def test_a_job_may_start_with_fewer_pods_than_its_tasks_minimums() -> None:
+    async def scenario(machine: Machine) -> None:
+        await machine.gang("lc", 1, tasks={"ps": 1, "worker": 1})
+        await machine.pod("lc-worker-0", "lc")
+        assert await machine.bound() == {"lc-worker-0"}
+
+    play(scenario)
+
+
+def test_a_pod_without_a_gang_is_bound_alone() -> None:
+    async def scenario(machine: Machine) -> None:
+        await machine.pod("alone", "")
+        assert await machine.bound() == {"alone"}
+
+    play(scenario)
+
+
+def test_pods_of_a_gang_that_is_not_admitted_stay_unbound() -> None:
+    async def scenario(machine: Machine) -> None:
+        await machine.gang("lc", 1, needs={"cpu": "5"})
+        await machine.pod("lc-worker-0", "lc")
+        assert await machine.bound() == set()
+
+    play(scenario)
+
+
+def test_what_requests_nothing_always_fits() -> None:
+    async def scenario(machine: Machine) -> None:
+        for number in range(20):
+            await machine.gang(f"lc{number}", 1, needs={"pods": "1", "count/pods": "1"})
+            await machine.pod(f"lc{number}-worker-0", f"lc{number}")
+        assert len(await machine.bound()) == 20
+
+    play(scenario, {"cpu": "1", "memory": "1Gi"})
+
+
+def test_a_gang_waits_for_room_and_starts_when_another_ends() -> None:
+    async def scenario(machine: Machine) -> None:
+        await machine.gang("first", 1, needs={"cpu": "3"})
+        await machine.pod("first-worker-0", "first", {"cpu": "3"})
+        await machine.gang("second", 1, needs={"cpu": "2"})
+        assert await machine.phase("second") == "Pending"
+        reason, message = await machine.told("second")
+        assert reason == "NotEnoughResources"
+        assert "needs cpu 2" in message
+        assert "has cpu 1 left" in message
+        await machine.turns("first-worker-0", "Succeeded")
+        assert await machine.phase("second") == "Inqueue"
+        reason, _ = await machine.told("second")
+        assert reason == "Fits"
+
+    play(scenario)
+
+
+def test_room_is_held_for_an_admitted_gang_whose_pods_are_not_there_yet() -> None:
+    async def scenario(machine: Machine) -> None:
+        await machine.gang("first", 2, needs={"memory": "6Gi"})
+        await machine.gang("second", 1, needs={"memory": "4Gi"})
+        assert await machine.phase("first") == "Inqueue"
+        assert await machine.phase("second") == "Pending"
+        await machine.store.delete(POD_GROUP, "default", "first")
+        await machine.settle()
+        assert await machine.phase("second") == "Inqueue"
+
+    play(scenario)
+
+
+@pytest.mark.parametrize(
+    ("needs", "reason", "numbers"),
+    [
+        ({"cpu": "64"}, "ExceedsMachine", ("cpu 64", "cpu 4")),
+        ({"memory": "512Gi"}, "ExceedsMachine", ("memory 512Gi", "memory 8Gi")),
+        ({"nvidia.com/gpu": "1"}, "ExceedsMachine", ("nvidia.com/gpu 1", "nvidia.com/gpu 0")),
+        ({"cpu": "64", "requests.cpu": "64"}, "ExceedsMachine", ("cpu 64",)),
+    ],
+)
+def test_more_than_the_machine_will_ever_have_is_told_with_the_numbers(
+    needs: Mapping[str, str], reason: str, numbers: tuple[str, ...]
+) -> None:
+    async def scenario(machine: Machine) -> None:
+        await machine.gang("lc", 1, needs=needs)
+        told, message = await machine.told("lc")
+        assert told == reason
+        assert all(number in message for number in numbers)
+
+    play(scenario)
+
+
+def test_a_queue_bounds_what_its_gangs_and_those_below_it_hold_together() -> None:
+    async def scenario(machine: Machine) -> None:
+        await machine.queue("team", capability={"cpu": "2"})
+        await machine.queue("night", parent="team")
+        await machine.gang("much", 1, needs={"cpu": "3"}, queue="night")
+        reason, message = await machine.told("much")
+        assert reason == "ExceedsQueue"
+        assert 'queue "team" never has more than cpu 2' in message
+        await machine.gang("first", 1, needs={"cpu": "2"}, queue="night")
+        await machine.gang("second", 1, needs={"cpu": "1"}, queue="team")
+        assert await machine.phase("first") == "Inqueue"
+        reason, message = await machine.told("second")
+        assert reason == "NotEnoughResources"
+        assert 'queue "team" has cpu 0 left' in message
+
+    play(scenario)
+
+
+def test_a_gang_starts_when_its_missing_queue_comes() -> None:
+    async def scenario(machine: Machine) -> None:
+        await machine.gang("lc", 1, queue="later")
+        reason, message = await machine.told("lc")
+        assert reason == "QueueNotFound"
+        assert 'no queue "later"' in message
+        await machine.queue("later")
+        assert await machine.phase("lc") == "Inqueue"
+
+    play(scenario)
+
+
+def test_a_closed_queue_admits_nothing_until_it_opens() -> None:
+    async def scenario(machine: Machine) -> None:
+        await machine.queue("shut")
+        closed = {"status": {"state": "Closed"}}
+        await machine.store.patch(QUEUE, "", "shut", closed, subresource="status")
+        await machine.settle()
+        await machine.gang("lc", 1, queue="shut")
+        assert (await machine.told("lc"))[0] == "QueueClosed"
+        is_open = {"status": {"state": "Open"}}
+        await machine.store.patch(QUEUE, "", "shut", is_open, subresource="status")
+        await machine.settle()
+        assert await machine.phase("lc") == "Inqueue"
+
+    play(scenario)
+
+
+def test_the_higher_priority_class_goes_first() -> None:
+    async def scenario(machine: Machine) -> None:
+        await machine.store.create(PRIORITY_CLASS, {"metadata": {"name": "high"}, "value": 10})
+        await machine.gang("holder", 1, needs={"cpu": "4"})
+        await machine.gang("low", 1, needs={"cpu": "4"})
+        await machine.gang("high", 1, needs={"cpu": "4"}, priority="high")
+        await machine.store.delete(POD_GROUP, "default", "holder")
+        await machine.settle()
+        assert await machine.phase("high") == "Inqueue"
+        assert await machine.phase("low") == "Pending"
+
+    play(scenario)
+
+
+def test_a_fifo_queue_lets_nobody_overtake() -> None:
+    async def scenario(machine: Machine) -> None:
+        await machine.queue("line", dequeueStrategy="fifo")
+        await machine.gang("holder", 1, needs={"cpu": "2"})
+        await machine.gang("big", 1, needs={"cpu": "3"}, queue="line")
+        await machine.gang("small", 1, needs={"cpu": "1"}, queue="line")
+        assert await machine.told("small") == (
+            "BehindAnother",
+            'small waits behind big in queue "line", which keeps its order',
+        )
+        await machine.gang("other", 1, needs={"cpu": "1"})
+        assert await machine.phase("other") == "Inqueue"
+
+    play(scenario)
+
+
+def test_pods_beyond_the_minimum_that_do_not_fit_say_what_is_missing() -> None:
+    async def scenario(machine: Machine) -> None:
+        await machine.gang("lc", 1, needs={"cpu": "3"})
+        await machine.pod("lc-worker-0", "lc", {"cpu": "3"})
+        await machine.pod("lc-worker-1", "lc", {"cpu": "3"})
+        assert await machine.bound() == {"lc-worker-0"}
+        pod = await machine.store.get(POD, "default", "lc-worker-1")
+        [condition] = pod["status"]["conditions"]
+        assert (condition["status"], condition["reason"]) == ("False", "Unschedulable")
+        assert condition["message"] == "it needs cpu 3; this machine has cpu 1 left"
+        await machine.turns("lc-worker-0", "Failed")
+        assert await machine.bound() == {"lc-worker-0", "lc-worker-1"}
+
+    play(scenario)
+
+
+def test_a_gang_counts_its_pods() -> None:
+    async def scenario(machine: Machine) -> None:
+        await machine.gang("lc", 3)
+        for index, phase in enumerate(("Running", "Succeeded", "Failed")):
+            await machine.pod(f"lc-worker-{index}", "lc")
+            await machine.turns(f"lc-worker-{index}", phase)
+        status = await machine.status("lc")
+        assert {name: status[name] for name in ("running", "succeeded", "failed")} == {
+            "running": 1,
+            "succeeded": 1,
+            "failed": 1,
+        }
+
+    play(scenario)
+
+
+def test_a_scheduler_that_starts_later_goes_on_from_what_there_is() -> None:
+    async def scenario(machine: Machine) -> None:
+        await machine.gang("first", 1, needs={"cpu": "3"})
+        await machine.pod("first-worker-0", "first", {"cpu": "3"})
+        await machine.gang("second", 1, needs={"cpu": "2"})
+        other = Scheduler(machine.store, CAPACITY, node="here", clock=lambda: 0.0)
+        running = asyncio.create_task(other.run())
+        await machine.settle()
+        assert await machine.phase("second") == "Pending"
+        await machine.turns("first-worker-0", "Succeeded")
+        assert await machine.phase("second") == "Inqueue"
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+
+    play(scenario)
