@@ -1,0 +1,306 @@
+"""The node process: nothing of it stays, whoever dies; and what it says where it cannot start."""
+
+import asyncio
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from worlds import Pods, world
+
+from vcjob.local.node.client import NodeGone, NodeRefused
+from vcjob.local.sandbox.launcher import BindMount, search_path
+
+pytestmark = pytest.mark.local
+
+ENVIRONMENT = {"PATH": search_path(sys.executable)}
+HERE = Path(__file__).parent
+
+ENGINE = """
+import asyncio, sys
+from pathlib import Path
+from worlds import world
+from vcjob.local.sandbox.launcher import search_path
+
+async def main():
+    async with world(Path(sys.argv[1])) as pods:
+        container = await pods.start(
+            ["sh", "-c", "(sleep 600 & sleep 600) & echo up; wait"],
+            environment={"PATH": search_path(sys.executable)}, memory_limit=64 << 20)
+        print(await container.line(), flush=True)
+        await pods.node.closed
+
+asyncio.run(main())
+"""
+
+
+def python(script: str, *arguments: str, under: tuple[str, ...] = ()) -> "subprocess.Popen[str]":
+    path = os.pathsep.join([str(HERE), *sys.path])
+    return subprocess.Popen(
+        [*under, sys.executable, "-c", script, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": path},
+    )
+
+
+def descendants(ancestor: int) -> list[int]:
+    parents = {}
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            try:
+                parents[int(name)] = int(
+                    Path(f"/proc/{name}/stat").read_text().rsplit(")", 1)[1].split()[1]
+                )
+            except OSError:
+                continue
+            parents[int(name)] = int(status.rpartition(")")[2].split()[1])
+    found = [ancestor]
+    for process in found:
+        found += sorted(child for child, parent in parents.items() if parent == process)
+    return found[1:]
+
+
+def namespaces_of(processes: list[int]) -> set[str]:
+    """Namespaces by inode, of processes that we may look at."""
+    found = set()
+    for process in processes:
+        for kind in ("user", "net", "mnt", "pid", "ipc", "uts"):
+            try:
+                found.add(os.readlink(f"/proc/{process}/ns/{kind}"))
+            except OSError:
+                continue
+    return found
+
+
+def all_namespaces() -> set[str]:
+    return namespaces_of([int(name) for name in os.listdir("/proc") if name.isdigit()])
+
+
+def machine_state() -> tuple[str, list[str], list[str]]:
+    """Mounts, network links and control groups of vcjob."""
+    links = [line.split(":")[0] for line in Path("/proc/net/dev").read_text().splitlines()[2:]]
+    groups = [str(p) for p in Path("/sys/fs/cgroup").glob("**/vcjob-*")]
+    return Path("/proc/self/mountinfo").read_text(), links, groups
+
+
+@pytest.fixture
+def orphans() -> Iterator[Callable[[], None]]:
+    """Orphans become children of the test; calling the fixture waits until all have ended."""
+    libc = ctypes.CDLL(None)
+    set_child_subreaper = 36
+
+    def wait() -> None:
+        while True:
+            try:
+                os.waitpid(-1, 0)
+            except ChildProcessError:
+                return
+
+    assert libc.prctl(set_child_subreaper, 1, 0, 0, 0) == 0
+    yield wait
+    libc.prctl(set_child_subreaper, 0, 0, 0, 0)
+
+
+@pytest.mark.parametrize("victim", ["engine", "keeper", "first process"])
+def test_nothing_stays_when_one_of_them_is_killed(
+    tmp_path: Path, victim: str, orphans: Callable[[], None]
+) -> None:
+    mounts, links, groups = machine_state()
+    with python(ENGINE, str(tmp_path)) as engine:
+        assert engine.stdout
+        assert engine.stdout.readline() == "up\n"
+        processes = descendants(engine.pid)
+        assert len(processes) >= 6  # keeper, first process, bubblewrap, sh, two of sleep
+        ours = namespaces_of(processes) - namespaces_of([os.getpid()])
+        assert ours
+        target = {"engine": engine.pid, "keeper": processes[0], "first process": processes[1]}
+        os.kill(target[victim], signal.SIGKILL)
+        if victim != "engine":
+            os.waitid(os.P_PID, engine.pid, os.WEXITED | os.WNOWAIT)
+    orphans()
+    assert not [process for process in processes if os.path.exists(f"/proc/{process}")]
+    assert not ours & all_namespaces()
+    mounts_after, links_after, groups_after = machine_state()
+    assert (mounts_after, links_after) == (mounts, links)
+    if victim != "keeper":  # its groups go with the next run, see test_cgroups
+        assert set(groups_after) <= set(groups)
+
+
+def test_requests_fail_once_the_node_is_gone(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with world(tmp_path) as pods:
+            waiting = asyncio.ensure_future(pods.node.closed)
+            keeper = descendants(os.getpid())[0]
+            os.kill(keeper, signal.SIGKILL)
+            await waiting
+            with pytest.raises(NodeGone, match="has ended"):
+                await pods.node.add_pod("q", "10.0.0.3", 1)
+
+    asyncio.run(main())
+
+
+def test_removing_a_pod_kills_its_containers_and_clears_its_directories(tmp_path: Path) -> None:
+    volume = tmp_path / "pod" / "volume"
+    volume.mkdir(parents=True)
+
+    async def main() -> int:
+        async with world(tmp_path) as pods:
+            await pods.node.mount(str(volume), 1 << 20)
+            container = await pods.start(
+                ["sh", "-c", "mkdir -p /v/a/b && touch /v/a/f && chmod 0 /v/a; echo up; sleep 600"],
+                environment=ENVIRONMENT,
+                mounts=(BindMount(str(volume), "/v"),),
+            )
+            assert await container.line() == "up"
+            await pods.node.remove_pod("p", [str(tmp_path / "pod")])
+            return (await container.ended()).exited.exit_code
+
+    assert asyncio.run(main()) == 137
+    assert not (tmp_path / "pod").exists()
+
+
+def test_containers_of_a_pod_share_its_network_and_others_do_not(tmp_path: Path) -> None:
+    async def main() -> list[str]:
+        async with world(tmp_path) as pods:
+            await pods.node.add_pod("q", "10.0.0.3", 1)
+            show = ["readlink", "/proc/self/ns/net"]
+            return [
+                (await pods.run(*show, pod=pod, environment=ENVIRONMENT)).output
+                for pod in ("p", "p", "q")
+            ]
+
+    first, second, other = asyncio.run(main())
+    assert first == second != other
+
+
+def test_a_socket_can_be_opened_in_a_pods_network(tmp_path: Path) -> None:
+    serve = (
+        "import socket; s = socket.create_server(('127.0.0.1', 7000)); print('up', flush=True);"
+        "s.accept()[0].sendall(b'hello')"
+    )
+
+    async def main() -> bytes:
+        async with world(tmp_path) as pods:
+            server = await pods.start(["python", "-c", serve], environment=ENVIRONMENT)
+            assert await server.line() == "up"
+            connection = await pods.node.open_socket("p")
+            with connection:
+                loop = asyncio.get_running_loop()
+                await loop.sock_connect(connection, ("127.0.0.1", 7000))
+                return await loop.sock_recv(connection, 100)
+
+    assert asyncio.run(main()) == b"hello"
+
+
+def test_a_request_that_cannot_be_carried_out_is_answered(tmp_path: Path) -> None:
+    async def main(pods: Pods) -> None:
+        with pytest.raises(NodeRefused, match="pod nobody is gone"):
+            await pods.run("true", pod="nobody", environment=ENVIRONMENT)
+
+    async def run() -> None:
+        async with world(tmp_path) as pods:
+            await main(pods)
+
+    asyncio.run(run())
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="an ordinary user's map may hold one number only")
+def test_a_container_runs_as_the_user_it_names(tmp_path: Path) -> None:
+    volume = tmp_path / "volume"
+    volume.mkdir()
+    os.chown(volume, 0, 3000)
+    os.chmod(volume, 0o2775)
+
+    async def main() -> str:
+        async with world(tmp_path) as pods:
+            ended = await pods.sh(
+                "id -u; id -g; id -G; grep CapEff /proc/self/status;"
+                "touch /v/f && stat -c %u:%g /v/f; cat /etc/hostname >/dev/null && echo read",
+                environment=ENVIRONMENT,
+                user=1234,
+                group=2000,
+                groups=(3000,),
+                mounts=(BindMount(str(volume), "/v"),),
+            )
+            return ended.output
+
+    assert asyncio.run(main()).split("\n")[:-1] == [
+        *("1234", "2000", "2000 3000", "CapEff:\t0000000000000000", "1234:3000"),
+        "read",
+    ]
+
+
+CANNOT = """
+import asyncio, sys
+from vcjob.local.node.client import MachineCannot, NodeClient, NodeOptions, start_node
+from worlds import loopback_network
+
+async def connect(world):
+    await NodeClient.connect(world)
+
+try:
+    asyncio.run(connect(start_node(NodeOptions(sys.argv[1]), loopback_network)))
+except MachineCannot as error:
+    print(error)
+"""
+
+NO_NAMESPACES = "open('/proc/sys/user/max_user_namespaces', 'w').write('0')\n" + CANNOT
+
+# A filter that lets user namespaces be made and mapped but refuses mount(2), as Ubuntu's AppArmor
+# profile for unprivileged user namespaces does.
+NO_MOUNT = (
+    """
+import ctypes, platform, struct
+number = {"x86_64": 165, "aarch64": 40}[platform.machine()]
+code = b"".join(struct.pack("HBBI", *instruction) for instruction in (
+    (0x20, 0, 0, 0), (0x15, 0, 1, number), (0x06, 0, 0, 0x00050001), (0x06, 0, 0, 0x7fff0000)))
+program = ctypes.create_string_buffer(code)
+class Program(ctypes.Structure):
+    _fields_ = (("length", ctypes.c_ushort), ("filter", ctypes.c_void_p))
+libc = ctypes.CDLL(None, use_errno=True)
+assert libc.prctl(38, 1, 0, 0, 0) == 0
+filter = Program(len(code) // 8, ctypes.addressof(program))
+assert libc.prctl(22, 2, ctypes.byref(filter)) == 0, ctypes.get_errno()
+"""
+    + CANNOT
+)
+
+UBUNTU = (
+    """
+import functools
+from vcjob.local.node import client, probe
+settings = {"kernel.apparmor_restrict_unprivileged_userns": "1"}
+client.explain = functools.partial(probe.explain, setting=lambda name: settings.get(name, ""))
+"""
+    + NO_MOUNT
+)
+
+
+@pytest.mark.parametrize(
+    ("script", "under", "step", "cure"),
+    [
+        (
+            NO_NAMESPACES,
+            ("unshare", "--user", "--map-root-user"),
+            "make a user namespace",
+            "sudo sysctl user.max_user_namespaces=15000",
+        ),
+        (NO_MOUNT, (), "make mounts private", "seccomp=unconfined"),
+        (UBUNTU, (), "make mounts private", "apparmor_restrict_unprivileged_userns=0"),
+    ],
+    ids=["user namespaces off", "mount refused", "mount refused on Ubuntu"],
+)
+def test_a_machine_that_cannot_is_told_the_step_and_the_cure(
+    tmp_path: Path, script: str, under: tuple[str, ...], step: str, cure: str
+) -> None:
+    output, errors = python(script, str(tmp_path), under=under).communicate(timeout=30)
+    assert errors == ""
+    (line,) = output.splitlines()
+    assert line.startswith(f"this machine does not let vcjob {step} (")
+    assert cure in line
