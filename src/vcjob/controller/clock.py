@@ -4,6 +4,9 @@ import asyncio
 import time
 from typing import Protocol
 
+_LONGEST_SLEEP_SECONDS = 60.0
+"""After this the time is looked at again: somebody may have set the clock."""
+
 
 class Clock(Protocol):
     """Seconds since 1970, and a way to wait for one."""
@@ -12,7 +15,7 @@ class Clock(Protocol):
         """The time in seconds since 1970."""
 
     async def sleep_until(self, when: float) -> None:
-        """Return once ``when`` has come."""
+        """Return once ``when`` has come, or earlier."""
 
 
 class SystemClock:
@@ -23,6 +26,5 @@ class SystemClock:
         return time.time()
 
     async def sleep_until(self, when: float) -> None:
-        """Return once ``when`` has come; the time is looked at again at least every minute."""
-        while (rest := when - time.time()) > 0:
-            await asyncio.sleep(min(rest, 60.0))
+        """Return once ``when`` has come, or after a minute: whoever waits looks again."""
+        await asyncio.sleep(min(max(when - time.time(), 0.0), _LONGEST_SLEEP_SECONDS))

@@ -23,6 +23,9 @@ from vcjob.core.facts import PodFacts, pod_facts
 from vcjob.core.observed import Observed, Slot
 from vcjob.core.reasons import Trouble
 
+_REMEMBERED_AS_GONE = 20_000
+"""How many removed objects are remembered, so that late news of them do not bring them back."""
+
 Name = tuple[Kind, str, str]
 """An object's kind, namespace and name."""
 
@@ -73,13 +76,14 @@ class Records:
         self.obstacles: dict[Name, set[str]] = {}
         self._known: dict[Kind, dict[tuple[str, str], tuple[str, int, str]]] = {}
         self._uids_by_name: dict[tuple[str, str], str] = {}
+        self._gone: dict[str, None] = {}
 
     def replace(self, kind: Kind, objects: list[Object]) -> None:
         """Take in a whole list: what is not in it is gone."""
         listed = {_key(obj) for obj in objects}
-        for key, (uid, version, owner) in list(self._known.get(kind, {}).items()):
+        for key, (uid, _, owner) in list(self._known.get(kind, {}).items()):
             if key not in listed:
-                self._forget(kind, key, uid, version, owner)
+                self._forget(kind, key, uid, owner)
         for obj in objects:
             self.take(kind, EventType.MODIFIED, obj)
 
@@ -90,15 +94,15 @@ class Records:
         version = int(metadata.get("resourceVersion") or 0)
         known = self._known.setdefault(kind, {})
         uid, before, owner = known.get(key, ("", -1, ""))
-        if version <= before:
+        if version <= before or metadata["uid"] in self._gone:
             return
         if event is EventType.DELETED:
             if uid and uid == metadata["uid"]:
-                self._forget(kind, key, uid, version, owner)
+                self._forget(kind, key, uid, owner)
             self._wake(kind, key)
             return
         if uid and uid != metadata["uid"]:
-            self._forget(kind, key, uid, before, owner)
+            self._forget(kind, key, uid, owner)
         owner = metadata["uid"] if kind == JOB else self._owner_of(kind, obj)
         known[key] = (metadata["uid"], version, owner)
         self._put(kind, owner, obj)
@@ -118,10 +122,9 @@ class Records:
                 self._wake_waiting()
         elif kind == PRIORITY_CLASS:
             self.priorities[name] = int(obj.get("value") or 0)
-        elif kind == PERSISTENT_VOLUME_CLAIM:
-            if _key(obj) not in self.claims:
-                self.claims.add(_key(obj))
-                self._wake_waiting()
+        elif kind == PERSISTENT_VOLUME_CLAIM and _key(obj) not in self.claims:
+            self.claims.add(_key(obj))
+            self._wake_waiting()
         if not owner:
             return
         record = self.record(owner)
@@ -152,8 +155,11 @@ class Records:
             record.job = None
             record.malformed = str(error)
 
-    def _forget(self, kind: Kind, key: tuple[str, str], uid: str, version: int, owner: str) -> None:
+    def _forget(self, kind: Kind, key: tuple[str, str], uid: str, owner: str) -> None:
         del self._known[kind][key]
+        self._gone[uid] = None
+        if len(self._gone) > _REMEMBERED_AS_GONE:
+            del self._gone[next(iter(self._gone))]
         _, name = key
         if kind == QUEUE:
             self.queues.pop(name, None)

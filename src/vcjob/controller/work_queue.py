@@ -24,7 +24,8 @@ class WorkQueue(Generic[K]):
         self._later: list[tuple[float, int, K]] = []
         self._due: dict[K, float] = {}
         self._counter = 0
-        self._woken = asyncio.Event()
+        self._filled = asyncio.Event()
+        self._earlier = asyncio.Event()
 
     def __len__(self) -> int:
         """How many keys wait or are being worked on (not those for later)."""
@@ -36,7 +37,7 @@ class WorkQueue(Generic[K]):
             self._again.add(key)
         else:
             self._waiting[key] = None
-            self._woken.set()
+            self._filled.set()
 
     def add_at(self, key: K, when: float) -> None:
         """Have a key looked at then, or earlier."""
@@ -46,7 +47,8 @@ class WorkQueue(Generic[K]):
             self._due[key] = when
             self._counter += 1
             heapq.heappush(self._later, (when, self._counter, key))
-            self._woken.set()
+            if self._later[0][1] == self._counter:
+                self._earlier.set()
 
     def take_due(self) -> None:
         """Add the keys whose time has come."""
@@ -86,8 +88,13 @@ class WorkQueue(Generic[K]):
         self._again.discard(key)
         self._due.pop(key, None)
 
-    async def changed(self) -> None:
-        """Wait until something is added, also for later."""
-        if not self._waiting:
-            self._woken.clear()
-            await self._woken.wait()
+    async def filled(self) -> None:
+        """Wait until a key waits."""
+        while not self._waiting:
+            self._filled.clear()
+            await self._filled.wait()
+
+    async def later_changed(self) -> None:
+        """Wait until a key is added for later that comes before all others."""
+        self._earlier.clear()
+        await self._earlier.wait()

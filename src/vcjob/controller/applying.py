@@ -1,0 +1,227 @@
+"""Carrying out a Plan, stage by stage; every write comes back into the records at once.
+
+A stage that fails ends the pass: the next plan starts from what is there then. What stands in a
+Job's way (a foreign object, a quota) becomes its trouble, which the next plan tells.
+"""
+
+import logging
+from collections.abc import Sequence
+
+from vcjob.api.kinds import COMMAND, JOB, POD, POD_GROUP, Kind
+from vcjob.api.names import OUT_OF_SYNC
+from vcjob.api.types import Object
+from vcjob.controller.cluster import (
+    AlreadyExists,
+    Cluster,
+    ClusterError,
+    Conflict,
+    EventType,
+    Forbidden,
+    Invalid,
+    NotFound,
+)
+from vcjob.controller.parallel import for_each
+from vcjob.controller.records import Record, Records
+from vcjob.core.blueprint import Blueprint
+from vcjob.core.facts import PodFacts
+from vcjob.core.observed import Slot
+from vcjob.core.plan import Plan
+from vcjob.core.reasons import Trouble
+from vcjob.core.supporting import Create, Remove, Repair, Step
+from vcjob.plugins.base import PluginError
+
+_AT_ONCE = 16
+"""Calls to the cluster under way for one Job."""
+
+_log = logging.getLogger(__name__)
+
+
+class InTheWay(Exception):
+    """Something keeps a Job from going on. ``obstacle`` is the object, if it is one."""
+
+    def __init__(self, trouble: Trouble, obstacle: tuple[Kind, str, str] | None = None) -> None:
+        super().__init__(trouble.message)
+        self.trouble = trouble
+        self.obstacle = obstacle
+
+
+class Applier:
+    """Carries out Plans on a cluster."""
+
+    def __init__(self, cluster: Cluster, records: Records) -> None:
+        self._cluster = cluster
+        self._records = records
+
+    async def apply(self, record: Record, plan: Plan, blueprint: Blueprint) -> None:
+        """Carry out a Plan; raises InTheWay, ClusterError.
+
+        ``tell`` is left to the caller.
+        """
+        assert record.obj is not None
+        metadata = record.obj["metadata"]
+        obstructed: InTheWay | None = None
+        try:
+            for step in plan.ensure:
+                await self._take_step(step, metadata["uid"])
+        except InTheWay as found:
+            obstructed = found  # what was decided is recorded all the same
+        if plan.record is not None:
+            await self._record(record, plan.record)
+        for slot in plan.heard:
+            record.observed.attention.discard(slot)
+        for slot, facts in plan.noted.items():
+            if record.observed.gone.get(slot) is facts:
+                del record.observed.gone[slot]
+        for command in plan.handled_commands:
+            await self._delete(Remove(COMMAND, *_place_of(command)))
+        if plan.remove_group:
+            await self._delete(plan.remove_group)
+        await self._remove_pods(record, plan.remove, metadata["namespace"])
+        if obstructed:
+            raise obstructed
+        await self._create_pods(record, plan, blueprint)
+
+    async def _take_step(self, step: Step, owner: str) -> None:
+        try:
+            match step:
+                case Create(kind, obj):
+                    await self._create(kind, obj, owner)
+                case Repair(kind, namespace, name, uid, patch):
+                    stored = await self._cluster.patch(kind, namespace, name, patch, uid=uid)
+                    self._records.take(kind, EventType.MODIFIED, stored)
+                case Remove():
+                    await self._delete(step)
+        except (Forbidden, Invalid) as error:
+            reason = "PodGroupError" if step.kind == POD_GROUP else f"{step.kind}Error"
+            raise InTheWay(Trouble(reason, str(error))) from error
+
+    async def _record(self, record: Record, patch: Object) -> None:
+        assert record.obj is not None
+        metadata = record.obj["metadata"]
+        try:
+            stored = await self._cluster.patch(
+                JOB,
+                metadata["namespace"],
+                metadata["name"],
+                {"status": patch},
+                subresource="status",
+                uid=metadata["uid"],
+                resource_version=metadata["resourceVersion"],
+            )
+        except Conflict:
+            await self._look_again(record)
+            raise
+        self._records.take(JOB, EventType.MODIFIED, stored)
+
+    async def _look_again(self, record: Record) -> None:
+        """Somebody changed the Job meanwhile: read it, rather than wait for its watch event."""
+        assert record.obj is not None
+        metadata = record.obj["metadata"]
+        try:
+            obj = await self._cluster.get(JOB, metadata["namespace"], metadata["name"])
+        except NotFound:
+            return  # the watch will tell
+        self._records.take(JOB, EventType.MODIFIED, obj)
+
+    async def _delete(self, what: Remove) -> None:
+        try:
+            await self._cluster.delete(what.kind, what.namespace, what.name, uid=what.uid)
+        except (NotFound, Conflict):
+            return  # it is gone already
+
+    async def _create(self, kind: Kind, obj: Object, owner: str) -> None:
+        try:
+            stored = await self._cluster.create(kind, obj)
+        except AlreadyExists as error:
+            stored = await self._find_present(kind, obj, owner, error)
+        self._records.take(kind, EventType.MODIFIED, stored)
+
+    async def _find_present(
+        self, kind: Kind, obj: Object, owner: str, error: AlreadyExists
+    ) -> Object:
+        """The object that is there already, if it is the Job's own; else raises InTheWay."""
+        namespace, name = obj["metadata"]["namespace"], obj["metadata"]["name"]
+        try:
+            present = await self._cluster.get(kind, namespace, name)
+        except NotFound as gone:
+            raise Conflict(f"{kind} {namespace}/{name} came and went") from gone
+        uid = _controller_uid(present)
+        if uid == owner:
+            return present
+        place = (kind, namespace, name)
+        if uid and _is_job_owned(present) and uid not in self._jobs_present():
+            message = (
+                f"{kind} {name} is left over from a deleted Job of the same name: "
+                "waiting until it is gone"
+            )
+            raise InTheWay(Trouble("WaitingForLeftovers", message), place) from error
+        message = (
+            f"{kind} {name} exists and does not belong to this Job: delete or rename it, "
+            "or give the Job another name"
+        )
+        raise InTheWay(Trouble("NameTaken", message), place) from error
+
+    def _jobs_present(self) -> set[str]:
+        return {uid for uid, record in self._records.by_uid.items() if record.obj}
+
+    async def _remove_pods(self, record: Record, pods: Sequence[PodFacts], namespace: str) -> None:
+        async def remove(facts: PodFacts) -> None:
+            slot = (facts.task, facts.index)
+            if record.removing.get(slot) == facts.uid:
+                return
+            mark = {"metadata": {"annotations": {OUT_OF_SYNC: "true"}}}
+            try:
+                stored = await self._cluster.patch(POD, namespace, facts.name, mark, uid=facts.uid)
+                self._records.take(POD, EventType.MODIFIED, stored)
+                await self._cluster.delete(POD, namespace, facts.name, uid=facts.uid)
+            except (NotFound, Conflict):
+                record.observed.remove(facts)  # the watch is late
+            else:
+                record.removing[slot] = facts.uid
+
+        _raise_first(await for_each(pods, remove, at_once=_AT_ONCE))
+
+    async def _create_pods(self, record: Record, plan: Plan, blueprint: Blueprint) -> None:
+        async def create(slot: Slot) -> None:
+            try:
+                pod = blueprint.pod(*slot, plan.version, plan.retry)
+            except PluginError as error:
+                raise InTheWay(Trouble("PluginError", str(error))) from error
+            try:
+                await self._create(POD, pod, record.uid)
+            except (Forbidden, Invalid) as error:
+                name = pod["metadata"]["name"]
+                message = f"pod {name} cannot be created: {error}"
+                raise InTheWay(Trouble("FailedCreate", message)) from error
+
+        _raise_first(await for_each(plan.create, create, at_once=_AT_ONCE))
+
+
+def _raise_first(failures: list[Exception]) -> None:
+    """Raise what matters most: a fault of ours, then what the cluster refused, then the rest."""
+    if not failures:
+        return
+    faults = [error for error in failures if not isinstance(error, ClusterError | InTheWay)]
+    obstacles = [error for error in failures if isinstance(error, InTheWay)]
+    raise (faults or sorted(obstacles, key=str) or failures)[0]
+
+
+def _place_of(obj: Object) -> tuple[str, str, str]:
+    metadata = obj["metadata"]
+    return metadata["namespace"], metadata["name"], metadata["uid"]
+
+
+def _controller_uid(obj: Object) -> str:
+    for owner in obj["metadata"].get("ownerReferences") or ():
+        if owner.get("controller"):
+            return str(owner.get("uid", ""))
+    return ""
+
+
+def _is_job_owned(obj: Object) -> bool:
+    return any(
+        owner.get("controller")
+        and owner.get("kind") == JOB.kind
+        and owner.get("apiVersion") == JOB.api_version
+        for owner in obj["metadata"].get("ownerReferences") or ()
+    )

@@ -1,0 +1,266 @@
+"""The controller of Jobs: watches in, plans made and carried out, until it is cancelled."""
+
+import asyncio
+import logging
+import random
+
+from vcjob.api.kinds import (
+    COMMAND,
+    CONFIG_MAP,
+    JOB,
+    NETWORK_POLICY,
+    PERSISTENT_VOLUME_CLAIM,
+    POD,
+    POD_GROUP,
+    PRIORITY_CLASS,
+    QUEUE,
+    SECRET,
+    SERVICE,
+    Kind,
+)
+from vcjob.api.names import MANAGED_BY, MANAGED_BY_VALUE
+from vcjob.api.types import MalformedObject, Object
+from vcjob.controller.applying import Applier, InTheWay
+from vcjob.controller.clock import Clock, SystemClock
+from vcjob.controller.cluster import Cluster, ClusterError, EventType, Gone, NotFound, Unavailable
+from vcjob.controller.recorder import record_event
+from vcjob.controller.records import Record, Records
+from vcjob.controller.work_queue import WorkQueue
+from vcjob.core.blueprint import Blueprint
+from vcjob.core.draft import Told
+from vcjob.core.plan import Surroundings, plan
+from vcjob.core.reasons import Trouble
+from vcjob.plugins.registry import Registry
+
+# Jobs come before pods: a Job's state must not be newer than what is known of its pods.
+_WATCHED: tuple[Kind, ...] = (QUEUE, PRIORITY_CLASS, JOB, COMMAND, POD_GROUP,
+                              PERSISTENT_VOLUME_CLAIM, POD)  # fmt: skip
+_SUPPORTING: tuple[Kind, ...] = (CONFIG_MAP, SECRET, SERVICE, NETWORK_POLICY)
+_OURS = {MANAGED_BY: MANAGED_BY_VALUE}
+
+_FIRST_DELAY_SECONDS = 0.05
+_LONGEST_DELAY_SECONDS = 60.0
+_WATCH_DELAY_SECONDS = 1.0
+
+_log = logging.getLogger(__name__)
+
+
+class Controller:
+    """Makes Jobs real on a cluster.
+
+    Args:
+        cluster: where the Jobs and everything else live.
+        plugins: the plugins that Jobs may use.
+        clock: the time.
+        jitter: a number from 0 to 1, drawn to spread repeated tries.
+        workers: how many Jobs are worked on at once.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        plugins: Registry,
+        clock: Clock | None = None,
+        *,
+        jitter: random.Random | None = None,
+        workers: int = 4,
+    ) -> None:
+        self._cluster = cluster
+        self._plugins = plugins
+        self._clock = clock or SystemClock()
+        self._jitter = jitter or random.Random()
+        self._workers = workers
+        self.queue: WorkQueue[str] = WorkQueue(self._clock.now)
+        self.records = Records(self.queue.add)
+        self._applier = Applier(cluster, self.records)
+
+    async def run(self) -> None:
+        """Work until cancelled."""
+        listed = {kind: await self._list(kind) for kind in (*_WATCHED, *_SUPPORTING)}
+        async with asyncio.TaskGroup() as group:
+            for kind, since in listed.items():
+                group.create_task(self._follow(kind, since))
+            group.create_task(self._wake())
+            for _ in range(self._workers):
+                group.create_task(self._work())
+
+    async def work_off(self) -> int:
+        """Work on every Job that waits now, once; returns how many there were."""
+        worked = 0
+        for _ in range(len(self.queue)):
+            if not await self._work_on_next():
+                break
+            worked += 1
+        return worked
+
+    async def _list(self, kind: Kind) -> str:
+        while True:
+            try:
+                listed = await self._cluster.list(kind, labels=_labels(kind))
+            except Unavailable as error:
+                _log.warning("cannot list %s: %s", kind.plural, error)
+                await self._clock.sleep_until(self._clock.now() + _WATCH_DELAY_SECONDS)
+                continue
+            self.records.replace(kind, listed.items)
+            return listed.resource_version
+
+    async def _follow(self, kind: Kind, since: str) -> None:
+        while True:
+            try:
+                async for event in self._cluster.watch(kind, since, labels=_labels(kind)):
+                    since = event.object["metadata"]["resourceVersion"]
+                    if event.type is not EventType.BOOKMARK:
+                        self.records.take(kind, event.type, event.object)
+            except Gone:
+                since = await self._list(kind)
+            except ClusterError as error:
+                _log.warning("watching %s broke off: %s", kind.plural, error)
+                await self._clock.sleep_until(self._clock.now() + _WATCH_DELAY_SECONDS)
+
+    async def _wake(self) -> None:
+        """Bring back keys whose time has come."""
+        while True:
+            due = self.queue.next_due
+            if due is None:
+                await self.queue.later_changed()
+                continue
+            sleeping = asyncio.ensure_future(self._clock.sleep_until(due))
+            changing = asyncio.ensure_future(self.queue.later_changed())
+            try:
+                await asyncio.wait({sleeping, changing}, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                sleeping.cancel()
+                changing.cancel()
+            self.queue.take_due()
+
+    async def _work(self) -> None:
+        while True:
+            if not await self._work_on_next():
+                await self.queue.filled()
+            await asyncio.sleep(0)  # let watches and other Jobs have their turn
+
+    async def _work_on_next(self) -> bool:
+        uid = self.queue.take()
+        if uid is None:
+            return False
+        try:
+            await self._pass(uid)
+        finally:
+            self.queue.done(uid)
+        return True
+
+    async def _pass(self, uid: str) -> None:
+        record = self.records.by_uid.get(uid)
+        if record is None or record.obj is None:
+            return
+        obj = record.obj
+        try:
+            await self._one_pass(record)
+        except InTheWay as found:
+            self._put_off(record, found.trouble)
+            if found.obstacle:
+                self.records.obstacles.setdefault(found.obstacle, set()).add(uid)
+        except ClusterError as error:
+            _log.info("Job %s: %s", obj["metadata"]["name"], error)
+            self._put_off(record, None)
+        except Exception as error:  # one Job must not stop the others
+            _log.exception("Job %s: fault in the controller", obj["metadata"]["name"])
+            self._put_off(record, Trouble("ControllerError", f"{type(error).__name__}: {error}"))
+
+    async def _one_pass(self, record: Record) -> None:
+        now = self._clock.now()
+        assert record.obj is not None
+        if record.job is None:
+            message = f"the Job cannot be read: {record.malformed}"
+            await record_event(
+                self._cluster, record.obj, Told("Warning", "Malformed", message), now
+            )
+            return
+        try:
+            blueprint = self._blueprint(record)
+        except MalformedObject as error:
+            told = Told("Warning", "Malformed", str(error))
+            await record_event(self._cluster, record.obj, told, now)
+            return
+        attempt = record.trouble is not None and now >= record.retry_at
+        around = self._surroundings(record, blueprint, attempt=attempt)
+        planned = plan(
+            record.job, record.obj.get("status") or {}, record.observed, around, blueprint, now
+        )
+        if planned.delete_job:
+            await self._delete_job(record.obj)
+            return
+        obj = record.obj
+        await self._applier.apply(record, planned, blueprint)
+        for told in planned.tell:
+            await record_event(self._cluster, obj, told, now)
+        record.failures = 0
+        if attempt:
+            record.trouble = None
+            self.queue.add(record.uid)
+        elif record.trouble:
+            self.queue.add_at(record.uid, record.retry_at)
+        if planned.again is not None:
+            self.queue.add_at(record.uid, planned.again)
+
+    async def _delete_job(self, obj: Object) -> None:
+        metadata = obj["metadata"]
+        try:
+            await self._cluster.delete(
+                JOB, metadata["namespace"], metadata["name"], uid=metadata["uid"],
+                propagation="Foreground",
+            )  # fmt: skip
+        except NotFound:
+            return
+
+    def _put_off(self, record: Record, trouble: Trouble | None) -> None:
+        """Try again later, the later the more often it has failed."""
+        delay = min(_FIRST_DELAY_SECONDS * 2**record.failures, _LONGEST_DELAY_SECONDS)
+        delay *= 1 + self._jitter.random() / 2
+        record.failures = min(record.failures + 1, 20)
+        when = self._clock.now() + delay
+        if trouble:
+            changed = trouble != record.trouble
+            record.trouble = trouble
+            record.retry_at = when
+            if changed:
+                self.queue.add(record.uid)
+        self.queue.add_at(record.uid, when)
+
+    def _blueprint(self, record: Record) -> Blueprint:
+        """The Job's blueprint, made anew when its spec, annotations or labels have changed."""
+        assert record.obj is not None
+        assert record.job is not None
+        metadata = record.obj["metadata"]
+        queue = self.records.queues.get(record.job.spec.queue) or {}
+        forwarding = bool((queue.get("spec") or {}).get("extendClusters"))
+        basis = (
+            record.obj["spec"], metadata.get("annotations"), metadata.get("labels"), forwarding
+        )  # fmt: skip
+        if record.blueprint is None or record.blueprint_of != basis:
+            record.blueprint = Blueprint(record.job, self._plugins, forwarding=forwarding)
+            record.blueprint_of = basis
+        return record.blueprint
+
+    def _surroundings(self, record: Record, blueprint: Blueprint, *, attempt: bool) -> Surroundings:
+        assert record.job is not None
+        namespace = record.job.metadata.namespace
+        absent = tuple(
+            claim.name
+            for claim in blueprint.claims
+            if claim.spec is None and (namespace, claim.name) not in self.records.claims
+        )
+        return Surroundings(
+            group=record.group,
+            owned=record.owned,
+            commands=tuple(record.commands.values()),
+            priorities=self.records.priorities,
+            queue_exists=(record.job.spec.queue or "default") in self.records.queues,
+            absent_claims=absent,
+            trouble=record.trouble,
+            attempt=attempt,
+        )
+
+
+def _labels(kind: Kind) -> dict[str, str] | None:
+    return _OURS if kind in _SUPPORTING else None

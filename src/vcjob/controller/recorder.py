@@ -1,0 +1,56 @@
+"""Events on Jobs, for users: one object for what is said again and again, with a count.
+
+An Event's name is a hash of what it says, so that a controller that starts anew goes on counting.
+Events are for people; a failure to write one is logged and changes nothing.
+"""
+
+import hashlib
+import logging
+
+from vcjob.api.kinds import EVENT, JOB
+from vcjob.api.types import Object
+from vcjob.controller.cluster import AlreadyExists, Cluster, ClusterError
+from vcjob.core.draft import Told
+from vcjob.core.times import timestamp
+
+SOURCE = "vcjob"
+_LONGEST_MESSAGE = 1024
+
+_log = logging.getLogger(__name__)
+
+
+async def record_event(cluster: Cluster, job: Object, told: Told, now: float) -> None:
+    """Make an Event on a Job, or raise the count of one that says the same."""
+    metadata = job["metadata"]
+    text = "\0".join((metadata["uid"], told.type, told.reason, told.message))
+    name = f"{metadata['name']}.{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+    namespace = metadata["namespace"]
+    at = timestamp(now)
+    event = {
+        "apiVersion": EVENT.api_version,
+        "kind": EVENT.kind,
+        "metadata": {"name": name, "namespace": namespace},
+        "involvedObject": {
+            "apiVersion": JOB.api_version,
+            "kind": JOB.kind,
+            "namespace": namespace,
+            "name": metadata["name"],
+            "uid": metadata["uid"],
+        },
+        "type": told.type,
+        "reason": told.reason,
+        "message": told.message[:_LONGEST_MESSAGE],
+        "source": {"component": SOURCE},
+        "firstTimestamp": at,
+        "lastTimestamp": at,
+        "count": 1,
+    }
+    try:
+        try:
+            await cluster.create(EVENT, event)
+        except AlreadyExists:
+            known = await cluster.get(EVENT, namespace, name)
+            more = {"count": known.get("count", 1) + 1, "lastTimestamp": at}
+            await cluster.patch(EVENT, namespace, name, more)
+    except ClusterError as error:
+        _log.warning("no Event for Job %s/%s: %s", namespace, metadata["name"], error)
