@@ -68,6 +68,11 @@ class Store:
         self._uids: dict[str, _Place] = {}
         self._dependents: dict[str, dict[str, None]] = {}
 
+    @property
+    def version(self) -> int:
+        """The resource version of the latest change."""
+        return self._version
+
     async def get(self, kind: Kind, namespace: str, name: str) -> Object:
         """Read one object; raises NotFound."""
         return self._find(kind, namespace, name)
