@@ -54,9 +54,7 @@ def descendants(ancestor: int) -> list[int]:
     for name in os.listdir("/proc"):
         if name.isdigit():
             try:
-                parents[int(name)] = int(
-                    Path(f"/proc/{name}/stat").read_text().rsplit(")", 1)[1].split()[1]
-                )
+                status = Path(f"/proc/{name}/stat").read_text()
             except OSError:
                 continue
             parents[int(name)] = int(status.rpartition(")")[2].split()[1])
