@@ -1,0 +1,282 @@
+"""Replaying a recording of genuine Volcano on our controller, and telling where the two differ."""
+
+import asyncio
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from simulation import Simulation
+
+from vcjob.api.kinds import (
+    CONFIG_MAP,
+    JOB,
+    NETWORK_POLICY,
+    PERSISTENT_VOLUME_CLAIM,
+    POD,
+    POD_GROUP,
+    SECRET,
+    SERVICE,
+    Kind,
+)
+from vcjob.api.names import JOB_RETRY_COUNT, JOB_VERSION, STATE_KEY
+from vcjob.api.types import Object
+from vcjob.controller.cluster import Cluster, Forbidden, NotFound
+from vcjob.local.store import Store
+
+KINDS = {
+    "services": SERVICE,
+    "configmaps": CONFIG_MAP,
+    "networkpolicies": NETWORK_POLICY,
+    "secrets": SECRET,
+    "persistentvolumeclaims": PERSISTENT_VOLUME_CLAIM,
+}
+COUNTERS = ("pending", "running", "succeeded", "failed", "terminating", "unknown")
+Phases = tuple[Any, ...]
+"""A phase and the phases of its conditions."""
+Difference = tuple[int, str, Any, Any]
+"""Step, what differs, Volcano's and ours."""
+
+
+class WithQuota:
+    """A cluster where a namespace may have only ``most`` pods (None: any number)."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.most: int | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.store, name)
+
+    async def create(self, kind: Kind, obj: Object) -> Object:
+        if kind == POD and self.most is not None:
+            there = len((await self.store.list(POD)).items)
+            if there >= self.most:
+                raise Forbidden(f"exceeded quota: q, used: pods={there}, limited: pods={self.most}")
+        return await self.store.create(kind, obj)
+
+
+class Replay:
+    """One recording being replayed."""
+
+    def __init__(self, recording: Object) -> None:
+        self.recording = recording
+        self.quota: WithQuota | None = None
+        self.statuses: list[Object] = []
+
+    def _with_quota(self, store: Store) -> Cluster:
+        self.quota = WithQuota(store)
+        return self.quota  # type: ignore[return-value]
+
+    async def differences(self, leave_out: frozenset[str]) -> list[Difference]:
+        """Replay; plugins in ``leave_out`` are taken out of the Job first."""
+        simulation = Simulation(wrap=self._with_quota)
+        simulation.namespace = "lifecycle"
+        await simulation.start()
+        await simulation.settle()
+        follower = asyncio.create_task(self._follow(simulation))
+        spec = self.recording["spec"]
+        plugins = {k: v for k, v in spec["plugins"].items() if k not in leave_out}
+        job = {"metadata": {"name": "lc"}, "spec": {**spec, "plugins": plugins}}
+        found: list[Difference] = []
+        last: list[Phases] = [(), ()]
+        try:
+            for number, step in enumerate(self.recording["steps"]):
+                self.statuses.clear()
+                for op in step["ops"]:
+                    await self._do(simulation, op, job)
+                await simulation.settle()
+                found += (
+                    (number, *difference)
+                    for difference in _compare(step["after"], await _after(simulation))
+                )
+                recorded = filter(_is_status, step["statuses"])
+                theirs, last[0] = _sequence(recorded, last[0])
+                ours, last[1] = _sequence(map(_status, self.statuses), last[1])
+                if number not in self.recording["varies"] and theirs != ours:
+                    found.append((number, "sequence", theirs, ours))
+        finally:
+            follower.cancel()
+            await simulation.crash()
+        return found
+
+    async def _follow(self, simulation: Simulation) -> None:
+        async for event in simulation.store.watch(JOB, "0"):
+            if event.type != "DELETED":
+                self.statuses.append(event.object)
+
+    async def _do(self, s: Simulation, op: Object, job: Object) -> None:
+        match op["op"]:
+            case "createJob":
+                await s.create_job(job)
+            case "podGroupPhase":
+                await s.admit(op["phase"], op.get("conditions"))
+            case "run":
+                for name in await self._pods(s, op["pods"], "Pending"):
+                    await s.run_pod(name)
+                    await s.settle(finish_pods=False)
+            case "succeed":
+                for name in await self._pods(s, op["pods"], "Running"):
+                    await s.end_pod(name)
+                    await s.settle(finish_pods=False)
+            case "fail":
+                await s.end_pod(f"lc-{op['pod']}", op["exitCode"])
+            case "deletePod":
+                await s.delete_pod(f"lc-{op['pod']}")
+            case "restartCount":
+                await s.restart_containers(f"lc-{op['pod']}", op["count"])
+            case "command":
+                await s.command("lc", op["action"])
+            case "scale":
+                await s.patch_job("lc", await _scaled(s, op))
+            case "patchJob":
+                await s.patch_job("lc", op["patch"])
+            case "deleteJob":
+                await s.store.delete(JOB, s.namespace, "lc")
+            case "create":
+                await self._create(s, op["object"])
+            case "delete":
+                await self._delete(s, op)
+            case "wait":
+                await s.advance(op["seconds"])
+            case other:
+                raise AssertionError(f"unknown operation {other}")
+        await s.settle(finish_pods=False)
+
+    async def _pods(self, s: Simulation, pods: Any, phase: str) -> list[str]:
+        if isinstance(pods, list):
+            return [f"lc-{pod}" for pod in pods]
+        there = await s.pods()
+        return sorted(p["metadata"]["name"] for p in there if p["status"]["phase"] == phase)
+
+    async def _create(self, s: Simulation, obj: Object) -> None:
+        if obj["kind"] == "ResourceQuota":
+            assert self.quota
+            self.quota.most = int(obj["spec"]["hard"]["pods"])
+            return
+        kind = {"Service": SERVICE, "ConfigMap": CONFIG_MAP, "NetworkPolicy": NETWORK_POLICY}
+        metadata = {"namespace": s.namespace, **obj["metadata"]}
+        await s.store.create(kind[obj["kind"]], {**obj, "metadata": metadata})
+
+    async def _delete(self, s: Simulation, op: Object) -> None:
+        if op["resource"] == "resourcequotas":
+            assert self.quota
+            self.quota.most = None
+        else:
+            await s.store.delete(KINDS[op["resource"]], s.namespace, op["name"])
+
+
+async def _scaled(s: Simulation, op: Object) -> Object:
+    tasks = []
+    for task in (await s.job("lc"))["spec"]["tasks"]:
+        changed = dict(task)
+        if task["name"] in op.get("replicas", {}):
+            changed["replicas"] = op["replicas"][task["name"]]
+        if task["name"] in op.get("taskMinAvailable", {}):
+            changed["minAvailable"] = op["taskMinAvailable"][task["name"]]
+        tasks.append(changed)
+    spec: Object = {"tasks": tasks}
+    if "minAvailable" in op:
+        spec["minAvailable"] = op["minAvailable"]
+    return {"spec": spec}
+
+
+async def _after(s: Simulation) -> Object:
+    """The state of things in the shape of the recordings."""
+    after: Object = {}
+    try:
+        job = await s.job("lc")
+        uid = job["metadata"]["uid"]
+        after["job"] = _status(job)
+    except NotFound:
+        uid = ""
+        after["job"] = "<404 NotFound>"
+    after["pods"] = [
+        {
+            "name": pod["metadata"]["name"],
+            "phase": pod["status"]["phase"],
+            "jobVersion": pod["metadata"]["annotations"][JOB_VERSION],
+            "jobRetryCount": pod["metadata"]["annotations"][JOB_RETRY_COUNT],
+        }
+        for pod in sorted(await s.pods(), key=lambda pod: str(pod["metadata"]["name"]))
+    ]
+    after["podGroups"] = [
+        {
+            "name": group["metadata"]["name"].replace(uid, "<uid>"),
+            "phase": (group.get("status") or {}).get("phase"),
+            "minMember": group["spec"].get("minMember"),
+            "minTaskMember": group["spec"].get("minTaskMember"),
+            "owned": group["metadata"]["ownerReferences"][0]["uid"] == uid,
+        }
+        for group in (await s.store.list(POD_GROUP)).items
+    ]
+    for plural, kind in KINDS.items():
+        objects = (await s.store.list(kind)).items
+        after[plural] = sorted(obj["metadata"]["name"] for obj in objects)
+        for obj in objects:
+            if plural == "configmaps" and obj["metadata"]["name"] == "lc-svc":
+                after["svcConfigMapData"] = obj["data"]
+    return after
+
+
+def _status(job: Object) -> Object:
+    """A Job's status in the shape of the recordings."""
+    status = job.get("status") or {}
+    shown: Object = {"phase": status.get("state", {}).get("phase")}
+    for name in (*COUNTERS, "minAvailable", "retryCount", "version"):
+        shown[name] = status.get(name, 0)
+    shown["conditions"] = [one["status"] for one in status.get("conditions", ())]
+    shown["taskStatusCount"] = {
+        task: counts["phase"] for task, counts in status.get("taskStatusCount", {}).items()
+    }
+    marks = status.get("controlledResources", {})
+    shown["controlledResources"] = {k: v for k, v in marks.items() if k != STATE_KEY}
+    shown["runningDuration"] = "runningDuration" in status
+    return shown
+
+
+def _shown(status: Object) -> Object:
+    """A status of a recording, with what it leaves out."""
+    shown: Object = dict.fromkeys((*COUNTERS, "minAvailable", "retryCount", "version"), 0)
+    shown |= {"taskStatusCount": {}, "controlledResources": {}, **status}
+    shown["minAvailable"] = shown["minAvailable"] or 0
+    shown["runningDuration"] = "runningDuration" in status
+    return shown
+
+
+def _is_status(status: Any) -> bool:
+    return isinstance(status, dict)
+
+
+def _sequence(statuses: Iterable[Object], last: Phases) -> tuple[list[Phases], Phases]:
+    """The phases that a step goes through after ``last``; counts in between depend on timing."""
+    steps: list[Phases] = []
+    for status in statuses:
+        step = (status["phase"], *status["conditions"])
+        if step != last:
+            steps.append(step)
+            last = step
+    return steps, last
+
+
+def _compare(theirs: Object, ours: Object) -> Iterator[tuple[str, Any, Any]]:
+    for part in ours.keys() | theirs.keys():
+        one, other = theirs.get(part), ours.get(part)
+        if part == "job" and isinstance(one, dict) and isinstance(other, dict):
+            one = _shown(one)
+            for field in sorted(other.keys()):
+                if one[field] != other[field]:
+                    yield f"job.{field}", one[field], other[field]
+        elif part == "pods" and one != other:
+            yield from _compare_pods(one or [], other or [])
+        elif one != other:
+            yield part, one, other
+
+
+def _compare_pods(theirs: list[Object], ours: list[Object]) -> Iterator[tuple[str, Any, Any]]:
+    names = [[pod["name"] for pod in pods] for pods in (theirs, ours)]
+    if names[0] != names[1]:
+        yield "pods", names[0], names[1]
+        return
+    for one, other in zip(theirs, ours, strict=True):
+        for field in one:
+            if one[field] != other[field]:
+                yield f"pods.{field}", one[field], other[field]
