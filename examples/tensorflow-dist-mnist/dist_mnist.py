@@ -5,11 +5,12 @@ The program is one task of a cluster that TF_CONFIG describes, as TensorFlow pro
     {"cluster": {"ps": ["host:2222"], "worker": ["host:2222", "host:2222"]},
      "task": {"type": "worker", "index": 0}, "environment": "cloud"}
 
-A ps keeps parameters, hands them out and applies the gradients that it is sent, until it is
-stopped. Parameters are split over the ps by digit: the weights of digit d live on ps d mod n. A
-worker trains softmax regression on its share of the samples: in each step it sends the gradient of
-one batch and gets the parameters that resulted, in which the other workers' steps are seen as soon
-as they were applied. Nobody waits for anybody else; that is what makes it asynchronous.
+A ps keeps parameters, hands them out and applies the gradients that it is sent, until it is stopped
+or all workers have told that they are done. Parameters are split over the ps by digit: the weights
+of digit d live on ps d mod n. A worker trains softmax regression on its share of the samples: in
+each step it sends the gradient of one batch and gets the parameters that resulted, in which the
+other workers' steps are seen as soon as they were applied. Nobody waits for anybody else; that is
+what makes it asynchronous.
 
 Wire format: a header of two network-order numbers (body length, 4 bytes; message kind, 1 byte),
 then the body; parameters and gradients are 4-byte floats in network order.
@@ -34,7 +35,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from operator import mul
 from pathlib import Path
-from typing import NoReturn, TypeVar
+from typing import TypeVar
 
 DIGITS = 10
 PIXELS = 64
@@ -45,6 +46,7 @@ EPOCHS = 20
 LEARNING_RATE = 0.3
 LINES = 5  # progress lines of a worker
 
+LINGER_SECONDS = 2.0  # how long a ps stays when all workers are done, for the job's policy to act
 ANSWER_SECONDS = 60.0  # how long a worker waits for one answer of a ps
 
 Row = list[float]
@@ -120,17 +122,18 @@ def _address(role: str, entry: object) -> tuple[str, int]:
 
 HEADER = struct.Struct("!IB")
 STEP = struct.Struct("!Q")  # heads PARAMETERS: how many gradients were applied so far
-SENDER = struct.Struct("!I")  # heads GRADIENT: the index of the worker
+SENDER = struct.Struct("!I")  # heads GRADIENT and DONE: the index of the worker
 LARGEST_BODY = SENDER.size + STEP.size + 4 * DIGITS * ROW
 
 
 class Kind(IntEnum):
-    """What a message is. A ps answers PULL and GRADIENT with PARAMETERS or REFUSED (a text)."""
+    """What a message is. A ps answers the first three with PARAMETERS or REFUSED (a text)."""
 
     PULL = 1
     GRADIENT = 2
-    PARAMETERS = 3
-    REFUSED = 4
+    DONE = 3
+    PARAMETERS = 4
+    REFUSED = 5
 
 
 def send(connection: socket.socket, kind: Kind, body: bytes = b"") -> None:
@@ -184,10 +187,11 @@ class ParameterServer(socketserver.ThreadingTCPServer):
     allow_reuse_address = True
     daemon_threads = True
 
-    def __init__(self, address: tuple[str, int], family: int, digits: range) -> None:
+    def __init__(self, address: tuple[str, int], family: int, digits: range, workers: int) -> None:
         self.address_family = family
         self.rows = [[0.0] * ROW for _ in digits]
         self.updates: Counter[int] = Counter()  # by worker
+        self.still_working = set(range(workers))
         self.lock = threading.Lock()
         super().__init__(address, Conversation)
 
@@ -200,6 +204,20 @@ class ParameterServer(socketserver.ThreadingTCPServer):
                 for pair in pairs
             ]
             self.updates[worker] += 1
+
+    def done(self, worker: int) -> None:
+        """A worker needs this server no more. After the last one it stops by itself, soon.
+
+        The policy of the job stops it too, but where the shell that started this program is the
+        first process of the container, SIGTERM reaches nobody and the grace period would pass.
+        """
+        with self.lock:
+            last = self.still_working == {worker}
+            self.still_working.discard(worker)
+        if last:
+            timer = threading.Timer(LINGER_SECONDS, self.shutdown)
+            timer.daemon = True
+            timer.start()
 
     def snapshot(self) -> bytes:
         """The body of a PARAMETERS message."""
@@ -226,6 +244,8 @@ class Conversation(socketserver.BaseRequestHandler):
             if kind is Kind.GRADIENT:
                 (worker,) = SENDER.unpack_from(body)
                 self.server.apply(worker, decode(body[SENDER.size :]))
+            elif kind is Kind.DONE:
+                self.server.done(*SENDER.unpack(body))
         except (ValueError, struct.error) as error:
             reason = "the gradient does not fit here; do all tasks list the same ps?"
             send(self.request, Kind.REFUSED, reason.encode())
@@ -233,26 +253,23 @@ class Conversation(socketserver.BaseRequestHandler):
         send(self.request, Kind.PARAMETERS, self.server.snapshot())
 
 
-def serve(task: Task, wait: float) -> NoReturn:
-    """Be a parameter server until SIGTERM or Ctrl-C."""
+def serve(task: Task, wait: float) -> None:
+    """Be a parameter server until SIGTERM, Ctrl-C, or the last worker is done."""
     host, port = task.ps[task.index]
     family, address = _own_address(host, port, wait)
     digits = digits_of(task.index, len(task.ps))
-    with ParameterServer(address, family, digits) as server:
-
-        def stop(*_: object) -> NoReturn:
+    with ParameterServer(address, family, digits, task.workers) as server:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: sys.exit(0))
+        say(f"serving {len(digits) * ROW} parameters on {address[0]}:{port}")
+        try:
+            server.serve_forever()
+        finally:
             with server.lock:
                 updates = sorted(server.updates.items())
             by = ", ".join(f"worker {worker}: {count}" for worker, count in updates)
             total = sum(count for _, count in updates)
             say(f"stopped after {total} updates" + (f" ({by})" if by else ""))
-            sys.exit(0)
-
-        signal.signal(signal.SIGTERM, stop)
-        signal.signal(signal.SIGINT, stop)
-        say(f"serving {len(digits) * ROW} parameters on {address[0]}:{port}")
-        server.serve_forever()
-    raise AssertionError("serve_forever returned")
 
 
 def _own_address(host: str, port: int, wait: float) -> tuple[int, tuple[str, int]]:
@@ -387,6 +404,12 @@ class Parameters:
             server.ask(Kind.GRADIENT, SENDER.pack(self.worker) + encode(share))
         return self._answers()
 
+    def done(self) -> None:
+        """Tell every ps that this worker needs it no more."""
+        for server in self.servers:
+            server.ask(Kind.DONE, SENDER.pack(self.worker))
+        self._answers()
+
     def _answers(self) -> tuple[int, list[Row]]:
         """The step is that of ps 0: each ps counts, and they agree but for what is under way."""
         rows: list[Row] = [[] for _ in range(DIGITS)]
@@ -423,6 +446,7 @@ def train(task: Task, wait: float) -> None:
             accuracy = correct(rows, held_out) / len(held_out)
             loss = sum(losses) / len(losses)
             say(f"step {step:4}  loss {loss:.3f}  accuracy {accuracy:.1%}")
+    parameters.done()
     right = correct(rows, held_out)
     say(
         f"finished: {mine} of {step} steps were mine; "
@@ -452,7 +476,8 @@ def main() -> int:
         task = read_config(os.environ.get("TF_CONFIG"))
         if task.role == "ps":
             serve(task, wait)
-        train(task, wait)
+        else:
+            train(task, wait)
     except ConfigError as error:
         print(f"dist_mnist: {error}", file=sys.stderr)
         return 2

@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -97,6 +98,29 @@ def test_two_workers_train_together_beyond_ninety_percent(start: Start, servers:
         code, out, err = finish(server)
         assert (code, err) == (0, "")
         assert "stopped after 1800 updates (worker 0: 900, worker 1: 900)" in out
+
+
+def test_parameter_servers_end_by_themselves_once_every_worker_is_done(start: Start) -> None:
+    addresses = free_addresses(2)
+    servers = [start(config_of(addresses, "ps", index)) for index in range(2)]
+    for worker in [start(config_of(addresses, "worker", index)) for index in range(2)]:
+        assert finish(worker)[0] == 0
+    assert [finish(server)[0] for server in servers] == [0, 0]
+
+
+def test_parameter_server_stays_until_the_last_worker_is_done(
+    program: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(program, "LINGER_SECONDS", 0)
+    with program.ParameterServer(("127.0.0.1", 0), socket.AF_INET, range(10), 2) as server:
+        stopped = threading.Event()
+        monkeypatch.setattr(server, "shutdown", stopped.set)
+        server.done(1)
+        server.done(1)
+        assert server.still_working == {0}
+        assert not stopped.wait(0.05)
+        server.done(0)
+        assert stopped.wait(10)
 
 
 def test_parameter_server_says_where_it_listens(start: Start) -> None:
