@@ -23,6 +23,7 @@ async def for_each(
                 await call(item)
             except Exception as error:  # the caller decides what it means
                 failures.append(error)
+            await asyncio.sleep(0)  # a cluster that never waits must not keep others waiting
 
     async with asyncio.TaskGroup() as group:
         for _ in range(at_once):
