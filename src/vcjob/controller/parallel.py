@@ -1,14 +1,14 @@
 """Many calls of one kind, some at a time."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Collection
 from typing import TypeVar
 
 T = TypeVar("T")
 
 
 async def for_each(
-    items: Iterable[T], call: Callable[[T], Awaitable[None]], *, at_once: int
+    items: Collection[T], call: Callable[[T], Awaitable[None]], *, at_once: int
 ) -> list[Exception]:
     """Call for each item, ``at_once`` calls at a time; returns what was raised.
 
@@ -26,6 +26,6 @@ async def for_each(
             await asyncio.sleep(0)  # a cluster that never waits must not keep others waiting
 
     async with asyncio.TaskGroup() as group:
-        for _ in range(at_once):
+        for _ in range(min(at_once, len(items))):
             group.create_task(work())
     return failures
