@@ -31,7 +31,7 @@ from vcjob.plugins.registry import installed_plugins
 
 MOST_SECONDS = 600
 NEWS_A_POD = 4  # created, bound, Running, Succeeded
-TURNS = 8  # of the event loop, until news has come to the controller and been answered
+TURNS = 2  # of the event loop, until news has come to the controller's queue
 READY = {"phase": "Running", "containerStatuses": [{"name": "main", "ready": True,
                                                     "state": {"running": {}}}]}  # fmt: skip
 ENDED = {"phase": "Succeeded", "containerStatuses": [{"name": "main", "ready": False,
@@ -56,6 +56,7 @@ class World:
 
     def __init__(self) -> None:
         self.store = Store(time.time)
+        self.controller = Controller(self.store, installed_plugins(third_party=False))
         self.played = 0.0
         self.let_end = False
         self.running: dict[str, int] = {}
@@ -64,11 +65,10 @@ class World:
         """Have everybody work; returns who works."""
         for name, spec in (("root", {}), ("default", {"parent": "root"})):
             await self.store.create(QUEUE, {"metadata": {"name": name}, "spec": spec})
-        controller = Controller(self.store, installed_plugins(third_party=False))
         return [
             asyncio.create_task(work)
             for work in (
-                controller.run(),
+                self.controller.run(),
                 self._play(POD_GROUP, self._admit),
                 self._play(POD, self._run),
             )
@@ -195,6 +195,8 @@ async def one_by_one(world: World, pods: int) -> Measured:
         await world.set_status(pod["metadata"]["name"], ENDED)
         world.played += time.thread_time() - started
         for _ in range(TURNS):
+            await asyncio.sleep(0)
+        while len(world.controller.queue):  # noqa: ASYNC110 - turns of the loop, not time
             await asyncio.sleep(0)
     await world.reach("Completed", "one")
     return Measured(pods, cpu=time.process_time() - cpu - (world.played - played))
