@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from faults import Fault, Faulty
 from simulation import Simulation
 
 from vcjob.api.kinds import (
@@ -30,41 +31,43 @@ KINDS = {
     "persistentvolumeclaims": PERSISTENT_VOLUME_CLAIM,
 }
 COUNTERS = ("pending", "running", "succeeded", "failed", "terminating", "unknown")
+_TIME_FOR_SECOND_TRY = 0.2
 Phases = tuple[Any, ...]
 """A phase and the phases of its conditions."""
 Difference = tuple[int, str, Any, Any]
 """Step, what differs, Volcano's and ours."""
 
 
-class WithQuota:
+class WithQuota(Faulty):
     """A cluster where a namespace may have only ``most`` pods (None: any number)."""
 
     def __init__(self, store: Store) -> None:
-        self.store = store
+        super().__init__(store)
         self.most: int | None = None
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.store, name)
 
     async def create(self, kind: Kind, obj: Object) -> Object:
         if kind == POD and self.most is not None:
             there = len((await self.store.list(POD)).items)
             if there >= self.most:
                 raise Forbidden(f"exceeded quota: q, used: pods={there}, limited: pods={self.most}")
-        return await self.store.create(kind, obj)
+        return await super().create(kind, obj)
 
 
 class Replay:
     """One recording being replayed."""
 
-    def __init__(self, recording: Object) -> None:
+    def __init__(self, recording: Object, fault: Fault | None = None, at: int = 0) -> None:
+        """``fault`` happens at the ``at``-th write."""
         self.recording = recording
+        self.fault, self.at = fault, at
+        self.writes = 0
         self.quota: WithQuota | None = None
         self.statuses: list[Object] = []
 
     def _with_quota(self, store: Store) -> Cluster:
         self.quota = WithQuota(store)
-        return self.quota  # type: ignore[return-value]
+        self.quota.arm(self.fault, self.at)
+        return self.quota
 
     async def differences(self, leave_out: frozenset[str]) -> list[Difference]:
         """Replay; plugins in ``leave_out`` are taken out of the Job first."""
@@ -83,7 +86,11 @@ class Replay:
                 self.statuses.clear()
                 for op in step["ops"]:
                     await self._do(simulation, op, job)
+                    if self.fault:
+                        await simulation.advance(_TIME_FOR_SECOND_TRY, finish_pods=False)
                 await simulation.settle()
+                if self.fault:
+                    await simulation.advance(_TIME_FOR_SECOND_TRY)
                 found += (
                     (number, *difference)
                     for difference in _compare(step["after"], await _after(simulation))
@@ -94,6 +101,8 @@ class Replay:
                 if number not in self.recording["varies"] and theirs != ours:
                     found.append((number, "sequence", theirs, ours))
         finally:
+            assert self.quota
+            self.writes = self.quota.writes
             follower.cancel()
             await simulation.crash()
         return found

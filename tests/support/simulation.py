@@ -7,6 +7,8 @@ import random
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
+from faults import ControllerCrash
+
 from vcjob.api.kinds import COMMAND, EVENT, JOB, POD, POD_GROUP, QUEUE, Kind
 from vcjob.api.types import Object
 from vcjob.controller.cluster import AlreadyExists, Cluster, NotFound
@@ -69,6 +71,7 @@ class Simulation:
         self.controller: Controller | None = None
         self._running: asyncio.Task[None] | None = None
         self.namespace = "default"
+        self.crashes = 0
 
     async def start(self) -> None:
         """Start a controller (anew)."""
@@ -92,6 +95,19 @@ class Simulation:
         except asyncio.CancelledError:
             self._running = None
 
+    async def _after_crash(self) -> None:
+        """Start anew after a crash that was ordered; anything else is a fault."""
+        assert self._running
+        running, self._running = self._running, None
+        try:
+            running.result()
+        except BaseExceptionGroup as group:
+            _, rest = group.split(ControllerCrash)
+            if rest:
+                raise
+        self.crashes += 1
+        await self.start()
+
     async def settle(self, *, finish_pods: bool = True) -> None:
         """Let everything happen that can without the clock moving."""
         while True:
@@ -105,7 +121,7 @@ class Simulation:
         while quiet < QUIET_ROUNDS:
             await asyncio.sleep(0)
             if self._running and self._running.done():
-                self._running.result()
+                await self._after_crash()
             busy = self.controller is not None and len(self.controller.queue) > 0
             now = self.store.version
             quiet = 0 if busy or now != before else quiet + 1

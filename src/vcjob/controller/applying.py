@@ -127,7 +127,17 @@ class Applier:
         try:
             await self._cluster.delete(what.kind, what.namespace, what.name, uid=what.uid)
         except (NotFound, Conflict):
-            return  # it is gone already
+            if await self._is_there(what.kind, what.namespace, what.name, what.uid):
+                raise
+
+    async def _is_there(self, kind: Kind, namespace: str, name: str, uid: str) -> bool:
+        """Whether an object is there after all, read anew; that it is gone need not be an error."""
+        try:
+            present = await self._cluster.get(kind, namespace, name)
+        except NotFound:
+            return False
+        self._records.take(kind, EventType.MODIFIED, present)
+        return bool(present["metadata"]["uid"] == uid)
 
     async def _create(self, kind: Kind, obj: Object, owner: str) -> None:
         try:
@@ -175,6 +185,8 @@ class Applier:
                 self._records.take(POD, EventType.MODIFIED, stored)
                 await self._cluster.delete(POD, namespace, facts.name, uid=facts.uid)
             except (NotFound, Conflict):
+                if await self._is_there(POD, namespace, facts.name, facts.uid):
+                    raise
                 record.observed.remove(facts)  # the watch is late
             else:
                 record.removing[slot] = facts.uid

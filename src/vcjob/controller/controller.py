@@ -40,6 +40,7 @@ _OURS = {MANAGED_BY: MANAGED_BY_VALUE}
 
 _FIRST_DELAY_SECONDS = 0.05
 _LONGEST_DELAY_SECONDS = 60.0
+_MOST_DOUBLINGS = 20
 _WATCH_DELAY_SECONDS = 1.0
 
 _log = logging.getLogger(__name__)
@@ -197,6 +198,7 @@ class Controller:
         record.failures = 0
         if attempt:
             record.trouble = None
+            record.attempts = 0
             self.queue.add(record.uid)
         elif record.trouble:
             self.queue.add_at(record.uid, record.retry_at)
@@ -215,16 +217,18 @@ class Controller:
 
     def _put_off(self, record: Record, trouble: Trouble | None) -> None:
         """Try again later, the later the more often it has failed."""
-        delay = min(_FIRST_DELAY_SECONDS * 2**record.failures, _LONGEST_DELAY_SECONDS)
-        delay *= 1 + self._jitter.random() / 2
-        record.failures = min(record.failures + 1, 20)
-        when = self._clock.now() + delay
+        before = record.attempts if trouble else record.failures
+        delay = min(_FIRST_DELAY_SECONDS * 2**before, _LONGEST_DELAY_SECONDS)
+        when = self._clock.now() + delay * (1 + self._jitter.random() / 2)
+        after = min(before + 1, _MOST_DOUBLINGS)
         if trouble:
-            changed = trouble != record.trouble
-            record.trouble = trouble
+            record.attempts = after
             record.retry_at = when
-            if changed:
+            if trouble != record.trouble:
+                record.trouble = trouble
                 self.queue.add(record.uid)
+        else:
+            record.failures = after
         self.queue.add_at(record.uid, when)
 
     def _blueprint(self, record: Record) -> Blueprint:

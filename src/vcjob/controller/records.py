@@ -35,8 +35,8 @@ class Record:
     """One Job. ``obj`` is None until the Job has been seen, and again once it is gone.
 
     ``removing`` are UIDs of pods that we asked to delete and that do not show it yet. ``trouble``
-    is what the last attempt failed for, to be tried again at ``retry_at``; ``failures`` counts
-    failures in a row.
+    is what the last attempt failed for, to be tried again at ``retry_at``; ``attempts`` counts
+    those that failed for trouble, ``failures`` other failures in a row.
     """
 
     uid: str
@@ -52,6 +52,7 @@ class Record:
     blueprint_of: tuple[object, ...] = ()
     trouble: Trouble | None = None
     retry_at: float = 0.0
+    attempts: int = 0
     failures: int = 0
 
     @property

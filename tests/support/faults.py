@@ -1,0 +1,147 @@
+"""A cluster that fails on purpose, at a chosen write; and watches that misbehave."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from enum import StrEnum
+from typing import Any
+
+from vcjob.api.kinds import EVENT, Kind
+from vcjob.api.types import Object
+from vcjob.controller.cluster import (
+    AlreadyExists,
+    Conflict,
+    EventType,
+    NotFound,
+    ObjectList,
+    Unavailable,
+    WatchEvent,
+)
+from vcjob.local.store import Store
+
+
+class ControllerCrash(BaseException):
+    """The controller dies here."""
+
+
+class Fault(StrEnum):
+    """What happens at a write."""
+
+    CRASH_BEFORE = "crash before"
+    CRASH_AFTER = "crash after"
+    CONFLICT = "conflict"
+    NOT_FOUND = "not found"
+    ALREADY_EXISTS = "already exists"
+    THROTTLED = "throttled"
+    LOST_ANSWER = "time-out after success"
+
+
+class Faulty:
+    """A ``Cluster`` over a store. ``at`` counts writes down to the one that gets ``fault``.
+
+    While ``held``, watches deliver nothing. With ``repeating`` they deliver each event twice, and
+    the one before once more. ``before_create`` is asked at each creation.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.fault: Fault | None = None
+        self.at = 0
+        self.writes = 0
+        self.repeating = False
+        self._free = asyncio.Event()
+        self._free.set()
+        self.before_create: list[Any] = []
+
+    @property
+    def held(self) -> bool:
+        return not self._free.is_set()
+
+    def hold(self, held: bool) -> None:
+        if held:
+            self._free.clear()
+        else:
+            self._free.set()
+
+    def arm(self, fault: Fault | None, at: int = 0) -> None:
+        self.fault, self.at = fault, at
+
+    async def get(self, kind: Kind, namespace: str, name: str) -> Object:
+        return await self.store.get(kind, namespace, name)
+
+    async def list(
+        self, kind: Kind, namespace: str | None = None, labels: Mapping[str, str] | None = None
+    ) -> ObjectList:
+        return await self.store.list(kind, namespace, labels)
+
+    async def watch(
+        self,
+        kind: Kind,
+        since: str,
+        namespace: str | None = None,
+        labels: Mapping[str, str] | None = None,
+    ) -> AsyncIterator[WatchEvent]:
+        last: WatchEvent | None = None
+        async for event in self.store.watch(kind, since, namespace, labels):
+            await self._free.wait()
+            yield event
+            if self.repeating:
+                if last is not None and last.type is not EventType.DELETED:
+                    yield last
+                yield event
+            last = event
+
+    async def create(self, kind: Kind, obj: Object) -> Object:
+        for check in self.before_create:
+            await check(kind, obj)
+        fault = self._next_fault(kind)
+        _before(fault, "create")
+        return _after(fault, await self.store.create(kind, obj))
+
+    async def patch(
+        self, kind: Kind, namespace: str, name: str, patch: Object, **options: Any
+    ) -> Object:
+        fault = self._next_fault(kind)
+        _before(fault, "patch")
+        return _after(fault, await self.store.patch(kind, namespace, name, patch, **options))
+
+    async def delete(self, kind: Kind, namespace: str, name: str, **options: Any) -> None:
+        fault = self._next_fault(kind)
+        _before(fault, "delete")
+        await self.store.delete(kind, namespace, name, **options)
+        _after(fault, {})
+
+    def _next_fault(self, kind: Kind) -> Fault | None:
+        if kind == EVENT:
+            return None  # nothing depends on Events
+        self.writes += 1
+        if self.fault is None:
+            return None
+        if self.at > 0:
+            self.at -= 1
+            return None
+        fault, self.fault = self.fault, None
+        return fault
+
+
+def _before(fault: Fault | None, verb: str) -> None:
+    match fault:
+        case Fault.CRASH_BEFORE:
+            raise ControllerCrash
+        case Fault.CONFLICT:
+            raise Conflict("changed in the meantime")
+        case Fault.NOT_FOUND if verb != "create":
+            raise NotFound("not there")
+        case Fault.ALREADY_EXISTS if verb == "create":
+            raise AlreadyExists("there already")
+        case Fault.THROTTLED:
+            raise Unavailable("too many requests", 1.0)
+        case _:
+            pass
+
+
+def _after(fault: Fault | None, stored: Object) -> Object:
+    if fault is Fault.CRASH_AFTER:
+        raise ControllerCrash
+    if fault is Fault.LOST_ANSWER:
+        raise Unavailable("no answer in time")
+    return stored
