@@ -18,6 +18,8 @@ _SYS_OPENAT2 = 437  # the same number on every architecture
 _RESOLVE_NO_MAGICLINKS = 0x02
 _RESOLVE_BENEATH = 0x08
 
+_DEPTH = 64
+
 # ConfigMap and Secret keys: the API's rule (validation.IsConfigMapKey).
 _KEY = re.compile(r"[-._a-zA-Z0-9]{1,253}")
 
@@ -143,6 +145,7 @@ def _remove_entry(folder: int, name: str, device: int) -> None:
     """Remove one entry. An own stack instead of recursion: depth is the container's choice."""
     stack: list[tuple[int, str, list[str]]] = []
     pending: list[tuple[int, str]] = [(folder, name)]
+    moved = 0
     while pending or stack:
         if not pending:
             fd, done, entries = stack[-1]
@@ -164,7 +167,14 @@ def _remove_entry(folder: int, name: str, device: int) -> None:
         if found.st_dev != device:
             raise OSError(errno.EXDEV, "another file system is mounted there", entry)
         fd = _open_directory(entry, above)
-        stack.append((fd, entry, os.listdir(fd)))
+        if len(stack) < _DEPTH:
+            stack.append((fd, entry, os.listdir(fd)))
+            continue
+        # Each level holds a descriptor: deeper directories are moved up and wait their turn.
+        os.close(fd)
+        moved += 1
+        os.rename(entry, f"..{moved}", src_dir_fd=above, dst_dir_fd=stack[0][0])
+        stack[0][2].append(f"..{moved}")
 
 
 def _open_directory(name: str, above: int) -> int:
