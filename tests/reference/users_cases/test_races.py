@@ -1,0 +1,378 @@
+"""What users of such systems ran into: races and robustness. Each test names its case."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from faults import Faulty
+from simulation import Simulation, simulated
+
+from vcjob.api.defaults import apply_defaults
+from vcjob.api.kinds import (
+    CONFIG_MAP,
+    JOB,
+    PERSISTENT_VOLUME_CLAIM,
+    POD,
+    QUEUE,
+    SERVICE,
+    Kind,
+)
+from vcjob.api.types import Object
+from vcjob.controller.cluster import Forbidden
+
+GRACE = 120
+
+
+def job(name: str = "lc", **spec: Any) -> Object:
+    container = {"name": "main", "image": "none"}
+    template = {"spec": {"containers": [container], "restartPolicy": "Never"}}
+    template["spec"]["terminationGracePeriodSeconds"] = GRACE
+    tasks = [{"name": "worker", "replicas": 2, "template": template}]
+    return apply_defaults(
+        {
+            "apiVersion": JOB.api_version,
+            "kind": "Job",
+            "metadata": {"name": name},
+            "spec": {"plugins": {"svc": []}, "tasks": tasks, **spec},
+        }
+    )
+
+
+async def up(world: Simulation, manifest: Object) -> None:
+    """Create a Job and have all of its pods run."""
+    await world.create_job(manifest)
+    await world.settle()
+    await run_all(world)
+
+
+async def run_all(world: Simulation) -> None:
+    await world.admit()
+    await world.settle()
+    await world.run_pending()
+    await world.settle()
+
+
+async def uid_of(world: Simulation, name: str = "lc") -> str:
+    uid: str = (await world.job(name))["metadata"]["uid"]
+    return uid
+
+
+async def owners(world: Simulation) -> set[str]:
+    return {pod["metadata"]["ownerReferences"][0]["uid"] for pod in await world.pods()}
+
+
+async def delete_job(world: Simulation) -> None:
+    await world.store.delete(JOB, world.namespace, "lc")
+
+
+@pytest.mark.parametrize("event", ["PodEvicted", "PodFailed", "*"])
+def test_p85_what_happens_to_a_namesakes_pods_decides_nothing(event: str) -> None:
+    async def story(world: Simulation) -> None:
+        manifest = job(policies=[{"event": event, "action": "TerminateJob"}])
+        await up(world, manifest)
+        await delete_job(world)
+        await world.create_job(manifest)
+        await world.settle(finish_pods=False)
+        await world.end_pod("lc-worker-0", exit_code=1)  # of the old one
+        await world.settle()
+        await run_all(world)
+        assert await world.phase("lc") == "Running"
+        assert await owners(world) == {await uid_of(world)}
+
+    simulated(story)
+
+
+def test_p86_p88_deleted_and_created_again_and_again_while_old_pods_use_up_their_grace() -> None:
+    async def story(world: Simulation) -> None:
+        for _ in range(4):
+            await up(world, job())
+            await delete_job(world)
+            await world.advance(5, finish_pods=False)
+        await world.create_job(job())
+        await world.settle(finish_pods=False)
+        await world.admit()
+        await world.advance(GRACE / 2, finish_pods=False)
+        assert await uid_of(world) not in await owners(world)
+        assert await world.phase("lc") == "Pending"
+        await world.settle()
+        await run_all(world)
+        assert await world.phase("lc") == "Running"
+        assert await owners(world) == {await uid_of(world)}
+
+    simulated(story)
+
+
+def test_p87_a_job_that_waits_for_a_namesakes_pods_says_so() -> None:
+    async def story(world: Simulation) -> None:
+        await up(world, job())
+        await delete_job(world)
+        await world.create_job(job())
+        await world.settle(finish_pods=False)
+        await world.admit()
+        await world.settle(finish_pods=False)
+        state = (await world.status("lc"))["state"]
+        assert state["reason"] == "WaitingForLeftovers"
+        assert "deleted Job of the same name" in state["message"]
+        assert any(text.startswith("WaitingForLeftovers") for text in await world.messages())
+        await world.settle()
+        await run_all(world)
+        assert (await world.status("lc"))["state"].get("reason", "") == ""
+
+    simulated(story)
+
+
+def test_p89_a_pending_job_is_deleted_and_created_again() -> None:
+    async def story(world: Simulation) -> None:
+        await world.create_job(job())
+        await world.settle()
+        await delete_job(world)
+        await up(world, job())
+        assert await world.phase("lc") == "Running"
+        assert await owners(world) == {await uid_of(world)}
+
+    simulated(story)
+
+
+def test_p90_pods_of_a_job_that_was_deleted_meanwhile_are_not_made_again_and_again() -> None:
+    made: list[str] = []
+
+    async def story(world: Simulation) -> None:
+        async def delete_during_create(kind: Kind, obj: Object) -> None:
+            if kind == POD:
+                made.append(obj["metadata"]["name"])
+                if len(made) == 1:
+                    await delete_job(world)
+
+        assert isinstance(world.cluster, Faulty)
+        world.cluster.before_create.append(delete_during_create)
+        await world.create_job(job())
+        await world.settle()
+        await world.admit()
+        await world.advance(3600)
+        assert await world.pod_names() == []
+        assert made
+        assert len(made) <= 2
+
+    simulated(story, wrap=Faulty)
+
+
+def test_p92_a_restart_in_a_queue_of_ones_own() -> None:
+    async def story(world: Simulation) -> None:
+        await world.store.create(QUEUE, {"metadata": {"name": "mine"}, "spec": {"weight": 1}})
+        policies = [{"event": "PodFailed", "action": "RestartJob"}]
+        await up(world, job(queue="mine", policies=policies))
+        await world.end_pod("lc-worker-1", exit_code=1)
+        await world.settle()
+        await run_all(world)
+        assert await world.phase("lc") == "Running"
+
+    simulated(story)
+
+
+@pytest.mark.parametrize(
+    "status",
+    [
+        {},
+        {"state": {}},
+        {"state": {"phase": "Running"}},
+        {"state": {"phase": "NoSuchPhase"}},
+        {"state": {"phase": "Running"}, "taskStatusCount": {"gone": {"phase": {"Running": 3}}}},
+        {"state": {"phase": "Pending"}, "controlledResources": {"vcjob.dev/state": "{not json"}},
+        {"state": {"phase": "Pending"}, "controlledResources": {"vcjob.dev/state": '{"v":99}'}},
+        {"state": {"phase": "Restarting"}, "conditions": [{}]},
+        {"running": 7, "version": 3, "retryCount": 1},
+    ],
+)
+def test_p92_whatever_stands_in_the_status_the_job_goes_on(status: Object) -> None:
+    async def story(world: Simulation) -> None:
+        await world.crash()
+        await world.create_job(job())
+        await world.store.patch(JOB, "default", "lc", {"status": status}, subresource="status")
+        await world.start()
+        await world.settle()
+        await run_all(world)
+        assert await world.phase("lc") == "Running"
+        assert (await world.status("lc"))["running"] == 2
+        await world.end_running()
+        await world.settle()
+        assert await world.phase("lc") == "Completed"
+
+    simulated(story)
+
+
+def test_p92_what_is_no_job_at_all_disturbs_no_other() -> None:
+    async def story(world: Simulation) -> None:
+        await world.create_job({"metadata": {"name": "odd"}, "spec": {"tasks": "many"}})
+        await world.create_job({"metadata": {"name": "empty"}})
+        await up(world, job())
+        assert await world.phase("lc") == "Running"
+        assert any("odd" in event["metadata"]["name"] for event in await world.events())
+
+    simulated(story)
+
+
+@pytest.mark.timeout(120)
+def test_p93_no_job_of_many_is_forgotten() -> None:
+    async def story(world: Simulation) -> None:
+        names = [f"lc-{number}" for number in range(200)]
+        for name in names:
+            await world.create_job(job(name))
+        await world.settle()
+        await run_all(world)
+        await world.end_running()
+        await world.settle()
+        assert {await world.phase(name) for name in names} == {"Completed"}
+
+    simulated(story)
+
+
+def test_p94_a_claim_is_made_once_though_something_after_it_fails() -> None:
+    async def refuse_services(kind: Kind, obj: Object) -> None:
+        if kind == SERVICE:
+            raise Forbidden("services are forbidden: no rights")
+
+    async def story(world: Simulation) -> None:
+        assert isinstance(world.cluster, Faulty)
+        world.cluster.before_create.append(refuse_services)
+        volume = {"mountPath": "/data", "volumeClaim": {"accessModes": ["ReadWriteOnce"]}}
+        await world.create_job(job(volumes=[volume]))
+        await world.settle()
+        await world.advance(600)
+        assert "no rights" in (await world.status("lc"))["state"]["message"]
+        assert await world.pod_names() == []
+        world.cluster.before_create.clear()
+        await world.advance(120)
+        await run_all(world)
+        assert await world.phase("lc") == "Running"
+        assert len((await world.store.list(PERSISTENT_VOLUME_CLAIM)).items) == 1
+
+    simulated(story, wrap=Faulty)
+
+
+def test_p97_nothing_is_written_when_nothing_has_changed() -> None:
+    async def story(world: Simulation) -> None:
+        await up(world, job())
+        label = {"metadata": {"labels": {"unrelated": "yes"}}}
+        await world.store.patch(POD, "default", "lc-worker-0", label)
+        before = world.store.version
+        await world.settle()
+        await world.advance(3600)
+        assert world.store.version == before
+
+    simulated(story)
+
+
+def test_p97_a_controller_that_starts_anew_writes_nothing_either() -> None:
+    async def story(world: Simulation) -> None:
+        await up(world, job())
+        before = world.store.version
+        await world.crash()
+        await world.start()
+        await world.settle()
+        assert world.store.version == before
+
+    simulated(story)
+
+
+@pytest.mark.parametrize("kind", [CONFIG_MAP, SERVICE])
+def test_objects_that_somebody_deletes_or_changes_are_put_right(kind: Kind) -> None:
+    async def story(world: Simulation) -> None:
+        await up(world, job())
+        name = "lc-svc" if kind == CONFIG_MAP else "lc"
+        right = await world.store.get(kind, "default", name)
+        changed: Object = {"data": {"worker.host": "nobody"}, "spec": {"selector": {"a": "b"}}}
+        await world.store.patch(kind, "default", name, changed)
+        await world.settle()
+        for field in ("data", "spec"):
+            now = (await world.store.get(kind, "default", name)).get(field)
+            assert _covers(now, right.get(field))
+        await world.store.delete(kind, "default", name)
+        await world.settle()
+        assert await world.exists(kind, name)
+        assert await world.phase("lc") == "Running"
+
+    simulated(story)
+
+
+def _covers(now: Any, right: Any) -> bool:
+    if isinstance(right, dict):
+        return all(_covers(now.get(key), value) for key, value in right.items())
+    return bool(right is None or now == right)
+
+
+def test_an_object_of_somebody_else_is_left_alone_and_the_job_goes_on_when_it_goes() -> None:
+    async def story(world: Simulation) -> None:
+        theirs = {"metadata": {"name": "lc-svc"}, "data": {"keep": "me"}}
+        await world.store.create(CONFIG_MAP, theirs)
+        await world.create_job(job())
+        await world.settle()
+        await world.admit()
+        await world.advance(600)
+        state = (await world.status("lc"))["state"]
+        assert state["reason"] == "NameTaken"
+        assert "ConfigMap lc-svc" in state["message"]
+        assert await world.pod_names() == []
+        there = await world.store.get(CONFIG_MAP, "default", "lc-svc")
+        assert there["data"] == {"keep": "me"}
+        await world.store.delete(CONFIG_MAP, "default", "lc-svc")
+        await world.advance(120)
+        await run_all(world)
+        assert await world.phase("lc") == "Running"
+
+    simulated(story)
+
+
+def test_a_pod_of_somebody_else_is_left_alone_too() -> None:
+    async def story(world: Simulation) -> None:
+        container = {"name": "main", "image": "none"}
+        theirs = {"metadata": {"name": "lc-worker-1"}, "spec": {"containers": [container]}}
+        created = await world.store.create(POD, theirs)
+        await world.create_job(job())
+        await world.settle()
+        await world.admit()
+        await world.advance(600)
+        there = await world.store.get(POD, "default", "lc-worker-1")
+        assert there["metadata"]["uid"] == created["metadata"]["uid"]
+        assert "pod lc-worker-1" in (await world.status("lc"))["state"]["message"].lower()
+        await world.delete_pod("lc-worker-1")
+        await world.advance(120)
+        await run_all(world)
+        assert await world.phase("lc") == "Running"
+
+    simulated(story)
+
+
+def test_a_queue_that_does_not_exist_is_named_and_waited_for() -> None:
+    async def story(world: Simulation) -> None:
+        await world.create_job(job(queue="later"))
+        await world.settle()
+        state = (await world.status("lc"))["state"]
+        assert state["reason"] == "QueueNotFound"
+        assert '"later"' in state["message"]
+        await world.store.create(QUEUE, {"metadata": {"name": "later"}, "spec": {"weight": 1}})
+        await world.settle()
+        await run_all(world)
+        assert await world.phase("lc") == "Running"
+
+    simulated(story)
+
+
+@pytest.mark.parametrize(
+    ("plugins", "named"),
+    [({"no-such": []}, "no-such"), ({"svc": ["--inject-hosts-env=perhaps"]}, "inject-hosts-env")],
+)
+def test_a_plugin_that_cannot_work_is_named(plugins: Object, named: str) -> None:
+    async def story(world: Simulation) -> None:
+        await world.create_job(job(plugins=plugins))
+        await world.settle()
+        await world.admit()
+        await world.settle()
+        state = (await world.status("lc"))["state"]
+        assert state["reason"] == "PluginError"
+        assert named in state["message"]
+        assert await world.pod_names() == []
+        for _ in range(3):
+            await asyncio.sleep(0)
+        assert sum(text.startswith("PluginError") for text in await world.messages()) == 1
+
+    simulated(story)
