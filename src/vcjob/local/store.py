@@ -101,7 +101,7 @@ class Store:
         if kind.namespaced:
             metadata.setdefault("namespace", "default")
         if not metadata.get("name") and metadata.get("generateName"):
-            suffix = uuid.UUID(self._new_uid()).hex[:_GENERATED_SUFFIX_LENGTH]
+            suffix = uuid.UUID(self._new_uid()).hex[-_GENERATED_SUFFIX_LENGTH:]
             metadata["name"] = metadata["generateName"] + suffix
         if not metadata.get("name"):
             raise Invalid(f"{kind}: metadata.name is missing")
