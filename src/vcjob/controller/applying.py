@@ -111,7 +111,7 @@ class Applier:
         except Conflict:
             await self._look_again(record)
             raise
-        self._records.take(JOB, EventType.MODIFIED, stored)
+        self._records.take(JOB, EventType.MODIFIED, stored, quietly=True)  # the plan knew it
 
     async def _look_again(self, record: Record) -> None:
         """Somebody changed the Job meanwhile: read it, rather than wait for its watch event."""

@@ -88,8 +88,11 @@ class Records:
         for obj in objects:
             self.take(kind, EventType.MODIFIED, obj)
 
-    def take(self, kind: Kind, event: EventType, obj: Object) -> None:
-        """Take in one object as it is now (or was last); older news than known are ignored."""
+    def take(self, kind: Kind, event: EventType, obj: Object, *, quietly: bool = False) -> None:
+        """Take in one object as it is now (or was last); older news than known are ignored.
+
+        ``quietly``: the Job need not be looked at again for it.
+        """
         metadata = obj["metadata"]
         key = _key(obj)
         version = int(metadata.get("resourceVersion") or 0)
@@ -107,6 +110,8 @@ class Records:
         owner = metadata["uid"] if kind == JOB else self._owner_of(kind, obj)
         known[key] = (metadata["uid"], version, owner)
         self._put(kind, owner, obj)
+        if owner and not quietly:
+            self._changed(owner)
 
     def record(self, uid: str) -> Record:
         """The record of a Job, a new one if there is none."""
@@ -144,7 +149,6 @@ class Records:
             record.commands[name] = obj
         else:
             record.owned[kind, name] = obj
-        self._changed(owner)
 
     def _put_job(self, record: Record, obj: Object) -> None:
         self._uids_by_name[_key(obj)] = record.uid

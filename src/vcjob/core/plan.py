@@ -283,7 +283,7 @@ def _end_of_life(job: Job, phase: Phase) -> float | None:
 
 
 def _again(draft: Draft, job: Job, before: Phase, now: float, *, more: bool) -> float | None:
-    if draft.phase != before or more:
+    if draft.phase != before or draft.killed or more:
         return now
     times = [timer.due for timer in draft.state.timers]
     end = _end_of_life(job, before)
