@@ -23,19 +23,24 @@ from vcjob.core.times import duration_of
 _NOT_ANSWERED = "Start to execute action"
 
 
-def obey_commands(draft: Draft, commands: Iterable[Object]) -> None:
-    """Carry out Commands that were not yet handled, oldest first."""
+def obey_commands(draft: Draft, commands: Iterable[Object]) -> bool:
+    """Carry out Commands that were not yet handled, oldest first, up to the first with an effect.
+
+    Returns whether one had. The rest waits for the next pass: each effect is seen by itself.
+    """
     present = sorted(
         commands,
         key=lambda obj: (obj["metadata"].get("creationTimestamp", ""), obj["metadata"]["name"]),
     )
-    handled = set(draft.state.commands)
+    handled = [uid for uid in map(_uid, present) if uid in draft.state.commands]
+    effect = False
     for command in present:
-        uid = command["metadata"]["uid"]
-        if uid not in handled:
-            _obey(draft, command)
-    uids = tuple(command["metadata"]["uid"] for command in present)
-    draft.state = msgspec.structs.replace(draft.state, commands=uids)
+        if effect or _uid(command) in handled:
+            continue
+        handled.append(_uid(command))
+        effect = _obey(draft, command)
+    draft.state = msgspec.structs.replace(draft.state, commands=tuple(handled))
+    return effect
 
 
 def obey_annotation(draft: Draft) -> None:
@@ -116,19 +121,24 @@ def fire_timers(draft: Draft, now: float) -> None:
                 break
 
 
-def _obey(draft: Draft, command: Object) -> None:
+def _uid(obj: Object) -> str:
+    return str(obj["metadata"]["uid"])
+
+
+def _obey(draft: Draft, command: Object) -> bool:
     name = command["metadata"]["name"]
     text = command.get("action", "")
     action = _ACTIONS.get(text)
     why = f": {command['reason']}" if command.get("reason") else ""
     if action is None:
         draft.tell("Warning", "CommandIssued", f"Command {name} asks for unknown action {text!r}")
-        return
+        return False
     draft.tell("Normal", "CommandIssued", f"Command {name} asks for {action}{why}")
-    if not _start(draft, action, f"a Command asked for {action}{why}"):
-        draft.tell(
-            "Normal", "CommandIssued", f"{action} changes nothing in phase {draft.phase or 'New'}"
-        )
+    if _start(draft, action, f"a Command asked for {action}{why}"):
+        return True
+    nothing = f"{action} changes nothing in phase {draft.phase or 'New'}"
+    draft.tell("Normal", "CommandIssued", nothing)
+    return False
 
 
 def _start(draft: Draft, action: Action, cause: str, place: Place | None = None) -> bool:

@@ -121,7 +121,9 @@ def plan(
     return Plan(
         ensure=ensure,
         record=record,
-        handled_commands=tuple(around.commands),
+        handled_commands=tuple(
+            one for one in around.commands if one["metadata"]["uid"] in draft.state.commands
+        ),
         remove_group=_group_to_remove(draft, around.group),
         remove=remove,
         create=create,
@@ -156,8 +158,8 @@ def _decide(draft: Draft, around: Surroundings, group_phase: str, now: float) ->
     """Commands first, then the annotation, then what happened, then what is due."""
     if draft.phase is Phase.NEW:
         return
-    obey_commands(draft, around.commands)
-    obey_annotation(draft)
+    if not obey_commands(draft, around.commands):
+        obey_annotation(draft)
     if draft.phase in ACTIVE and has_policies(draft):
         found = occurrences(draft, group_phase, now)
         drop_timers(draft, group_phase)
