@@ -39,4 +39,4 @@ def _lasting(differences: list[tuple[int, str, object, object]], path: Path) -> 
     passing = {"sequence"}
     if path.stem.startswith("30-"):
         passing.add("pods")  # a quota lets one pod pass: which one is a matter of timing
-    return sorted(repr(one) for one in differences if one[1] not in passing)
+    return sorted(json.dumps(one, sort_keys=True) for one in differences if one[1] not in passing)

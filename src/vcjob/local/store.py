@@ -209,7 +209,8 @@ class Store:
         spec, metadata = pod.get("spec") or {}, pod["metadata"]
         if grace is None:
             grace = spec.get("terminationGracePeriodSeconds", _DEFAULT_GRACE_SECONDS)
-        if not spec.get("nodeName") or grace <= 0:
+        ended = pod["status"].get("phase") in ("Succeeded", "Failed")
+        if not spec.get("nodeName") or ended or grace <= 0:
             self._remove(POD, key)
             return
         given = metadata.get("deletionGracePeriodSeconds")
