@@ -7,6 +7,8 @@ from typing import Self
 import msgspec
 
 _RUN = re.compile("1+")
+_LARGEST = 10_000_000
+"""Larger ones are in no Job that can run; a text that has one would cost a lot of memory."""
 
 
 class IndexSet(msgspec.Struct, frozen=True):
@@ -34,6 +36,8 @@ class IndexSet(msgspec.Struct, frozen=True):
         for part in text.split(",") if text else ():
             first, _, last = part.partition("-")
             start, end = int(first), int(last or first)
+            if not 0 <= start <= end <= _LARGEST:
+                raise ValueError(f"there is no range of indices {part[:40]}")
             bits |= ((1 << (end - start + 1)) - 1) << start
         return cls(bits)
 

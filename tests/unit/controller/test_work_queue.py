@@ -1,0 +1,138 @@
+"""The work queue: each key once, in order, one worker a key, later ones in time."""
+
+import asyncio
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vcjob.controller.work_queue import WorkQueue
+
+
+class Time:
+    """A clock that is set by hand."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def queue(time: Time | None = None) -> WorkQueue[str]:
+    return WorkQueue(time or Time())
+
+
+def drain(work: WorkQueue[str]) -> list[str]:
+    taken = []
+    while (key := work.take()) is not None:
+        taken.append(key)
+    return taken
+
+
+def test_keys_come_in_the_order_in_which_they_were_added_each_once() -> None:
+    work = queue()
+    for key in "abacb":
+        work.add(key)
+    assert len(work) == 3
+    assert drain(work) == ["a", "b", "c"]
+
+
+def test_a_key_that_is_worked_on_is_given_to_nobody_else_and_comes_back_at_the_end() -> None:
+    work = queue()
+    work.add("a")
+    assert work.take() == "a"
+    work.add("a")
+    work.add("b")
+    assert work.take() == "b"
+    assert work.take() is None
+    work.done("a")
+    assert work.take() == "a"
+
+
+def test_a_key_that_nobody_added_again_does_not_come_back() -> None:
+    work = queue()
+    work.add("a")
+    work.take()
+    work.done("a")
+    assert work.take() is None
+    assert len(work) == 0
+
+
+def test_keys_for_later_come_when_it_is_time_the_earliest_wish_counting() -> None:
+    time = Time()
+    work = queue(time)
+    work.add_at("a", 10.0)
+    work.add_at("a", 5.0)
+    work.add_at("a", 20.0)
+    work.add_at("b", 7.0)
+    assert work.next_due == 5.0
+    assert drain(work) == []
+    time.now = 5.0
+    assert drain(work) == ["a"]
+    assert work.next_due == 7.0
+    time.now = 30.0
+    assert drain(work) == ["b"]
+    assert work.next_due is None
+
+
+def test_what_is_due_already_comes_at_once() -> None:
+    work = queue()
+    work.add_at("a", 0.0)
+    assert drain(work) == ["a"]
+
+
+def test_a_forgotten_key_does_not_come() -> None:
+    time = Time()
+    work = queue(time)
+    work.add("a")
+    work.add_at("b", 1.0)
+    for key in "ab":
+        work.forget(key)
+    time.now = 2.0
+    assert drain(work) == []
+    assert work.next_due is None
+
+
+def test_workers_wake_when_there_is_work_and_the_timer_when_something_comes_earlier() -> None:
+    async def story() -> None:
+        work = queue()
+        worker = asyncio.create_task(work.filled())
+        timer = asyncio.create_task(work.later_changed())
+        await asyncio.sleep(0)
+        assert not worker.done()
+        work.add_at("a", 10.0)
+        await timer
+        later = asyncio.create_task(work.later_changed())
+        await asyncio.sleep(0)
+        work.add_at("b", 20.0)
+        await asyncio.sleep(0)
+        assert not later.done()
+        work.add_at("c", 5.0)
+        await later
+        work.add("d")
+        await worker
+
+    asyncio.run(asyncio.wait_for(story(), 10))
+
+
+@given(st.lists(st.tuples(st.sampled_from("atd"), st.sampled_from("xyz")), max_size=60))
+def test_whatever_happens_no_key_is_lost_and_none_is_had_twice_at_a_time(
+    steps: list[tuple[str, str]],
+) -> None:
+    work = queue()
+    had: set[str] = set()
+    wanted: set[str] = set()
+    for step, key in steps:
+        if step == "a":
+            work.add(key)
+            wanted.add(key)
+        elif step == "t" and (taken := work.take()):
+            assert taken not in had
+            had.add(taken)
+            wanted.discard(taken)
+        elif step == "d" and key in had:
+            had.discard(key)
+            work.done(key)
+    for key in had:
+        work.done(key)
+    assert set(drain(work)) == wanted
