@@ -44,5 +44,5 @@ def test_the_text_is_ranges(these: IndexSet, text: str) -> None:
 
 @pytest.mark.parametrize("text", ["x", "-", "3-1", "1,,2", "-1", "0-99999999999"])
 def test_other_texts_are_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="invalid literal|no range"):
+    with pytest.raises(ValueError, match=r"invalid literal|no range"):
         IndexSet.parse(text)
