@@ -215,6 +215,19 @@ PORTS = [80, 81, 443]
 labels = st.fixed_dictionaries(
     {}, optional={key: st.sampled_from(values) for key, values in LABELS.items()}
 )
+FEW = {
+    f"pod{number}": {
+        "metadata": {"name": f"pod{number}", "namespace": namespace, "labels": labels},
+        "spec": {"containers": [{"ports": ports}]},
+    }
+    for number, namespace, labels, ports in [
+        (0, "two", {names.JOB_NAME: "a", names.TASK_SPEC: "ps"}, []),
+        (1, "one", {names.JOB_NAME: "a", names.TASK_SPEC: "ps", "team": "red"}, []),
+        (2, "one", {names.JOB_NAME: "a", names.TASK_SPEC: "worker"}, []),
+        (4, "one", {names.JOB_NAME: "b", "team": "red"}, []),
+    ]
+}
+"""Pods that are there from the start, so that a few policies have something to decide."""
 
 
 @st.composite
@@ -227,8 +240,19 @@ def expressions(draw: st.DrawFn) -> dict[str, Any]:
     return {"key": key, "operator": operator}
 
 
-selectors = st.fixed_dictionaries(
-    {}, optional={"matchLabels": labels, "matchExpressions": st.lists(expressions(), max_size=2)}
+selectors = st.one_of(
+    st.sampled_from(
+        [
+            {},
+            {"matchLabels": {names.JOB_NAME: "a"}},
+            {"matchLabels": {names.TASK_SPEC: "ps"}},
+            {"matchLabels": {"team": "red"}},
+        ]
+    ),
+    st.fixed_dictionaries(
+        {},
+        optional={"matchLabels": labels, "matchExpressions": st.lists(expressions(), max_size=2)},
+    ),
 )
 namespace_selectors = st.sampled_from(
     [
@@ -377,10 +401,12 @@ class World:
                     yield source, target
 
 
-@settings(max_examples=300, deadline=None)
-@given(st.lists(steps, max_size=25))
+@settings(max_examples=400, deadline=None)
+@given(st.lists(steps, min_size=2, max_size=12))
 def test_the_filter_decides_as_the_rules_say(told: list[tuple[str, Any]]) -> None:
     world = World()
+    for pod in FEW.values():
+        world.do("pod", pod)
     for what, obj in told:
         world.do(what, obj)
     world.take()
