@@ -60,6 +60,10 @@ class Applier:
         assert record.obj is not None
         metadata = record.obj["metadata"]
         obstructed: InTheWay | None = None
+        if plan.amend is not None:
+            place = _place_of(record.obj)
+            stored = await self._cluster.patch(JOB, *place[:2], plan.amend, uid=place[2])
+            self._records.take(JOB, EventType.MODIFIED, stored)
         try:
             for step in plan.ensure:
                 await self._take_step(step, metadata["uid"])

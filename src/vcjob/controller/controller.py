@@ -19,15 +19,15 @@ from vcjob.api.kinds import (
     Kind,
 )
 from vcjob.api.names import MANAGED_BY, MANAGED_BY_VALUE
-from vcjob.api.types import MalformedObject, Object
+from vcjob.api.types import Job, MalformedObject, Object
 from vcjob.controller.applying import Applier, InTheWay
 from vcjob.controller.clock import Clock, SystemClock
 from vcjob.controller.cluster import Cluster, ClusterError, EventType, Gone, NotFound, Unavailable
+from vcjob.controller.reading import without_templates
 from vcjob.controller.recorder import record_event
 from vcjob.controller.records import Record, Records
 from vcjob.controller.work_queue import WorkQueue
 from vcjob.core.blueprint import Blueprint
-from vcjob.core.draft import Told
 from vcjob.core.plan import Surroundings, plan
 from vcjob.core.reasons import Trouble
 from vcjob.plugins.registry import Registry
@@ -171,23 +171,13 @@ class Controller:
     async def _one_pass(self, record: Record) -> None:
         now = self._clock.now()
         assert record.obj is not None
-        if record.job is None:
-            message = f"the Job cannot be read: {record.malformed}"
-            await record_event(
-                self._cluster, record.obj, Told("Warning", "Malformed", message), now
-            )
-            return
-        try:
-            blueprint = self._blueprint(record)
-        except MalformedObject as error:
-            told = Told("Warning", "Malformed", str(error))
-            await record_event(self._cluster, record.obj, told, now)
-            return
+        assert record.job is not None
+        blueprint, malformed = self._blueprint(record)
         attempt = record.trouble is not None and now >= record.retry_at
-        around = self._surroundings(record, blueprint, attempt=attempt)
-        planned = plan(
-            record.job, record.obj.get("status") or {}, record.observed, around, blueprint, now
-        )
+        around = self._surroundings(record, blueprint, malformed, attempt=attempt)
+        status = record.obj.get("status")
+        written = status if isinstance(status, dict) else {}
+        planned = plan(record.job, written, record.observed, around, blueprint, now)
         if planned.delete_job:
             await self._delete_job(record.obj)
             return
@@ -231,22 +221,33 @@ class Controller:
             record.failures = after
         self.queue.add_at(record.uid, when)
 
-    def _blueprint(self, record: Record) -> Blueprint:
-        """The Job's blueprint, made anew when its spec, annotations or labels have changed."""
+    def _blueprint(self, record: Record) -> tuple[Blueprint, str]:
+        """The Job's blueprint, made anew when what it is made from has changed; what is wrong."""
         assert record.obj is not None
         assert record.job is not None
         metadata = record.obj["metadata"]
-        queue = self.records.queues.get(record.job.spec.queue) or {}
-        forwarding = bool((queue.get("spec") or {}).get("extendClusters"))
+        forwarding = self._is_spread(record.job)
         basis = (
-            record.obj["spec"], metadata.get("annotations"), metadata.get("labels"), forwarding
+            record.obj.get("spec"), metadata.get("annotations"), metadata.get("labels"), forwarding
         )  # fmt: skip
-        if record.blueprint is None or record.blueprint_of != basis:
-            record.blueprint = Blueprint(record.job, self._plugins, forwarding=forwarding)
-            record.blueprint_of = basis
-        return record.blueprint
+        if record.blueprint is None or record.blueprint_of[0] != basis:
+            malformed = record.malformed
+            try:
+                blueprint = Blueprint(record.job, self._plugins, forwarding=forwarding)
+            except MalformedObject as error:
+                malformed = malformed or str(error)
+                blueprint = Blueprint(without_templates(record.job), self._plugins)
+            record.blueprint, record.blueprint_of = blueprint, (basis, malformed)
+        return record.blueprint, record.blueprint_of[1]
 
-    def _surroundings(self, record: Record, blueprint: Blueprint, *, attempt: bool) -> Surroundings:
+    def _is_spread(self, job: Job) -> bool:
+        """Whether a Job's queue is spread over several clusters."""
+        queue = self.records.queues.get(job.spec.queue) or {}
+        return bool((queue.get("spec") or {}).get("extendClusters"))
+
+    def _surroundings(
+        self, record: Record, blueprint: Blueprint, malformed: str, *, attempt: bool
+    ) -> Surroundings:
         assert record.job is not None
         namespace = record.job.metadata.namespace
         absent = tuple(
@@ -261,8 +262,9 @@ class Controller:
             priorities=self.records.priorities,
             queue_exists=(record.job.spec.queue or "default") in self.records.queues,
             absent_claims=absent,
-            trouble=record.trouble,
-            attempt=attempt,
+            forwarding=self._is_spread(record.job),
+            trouble=Trouble("Malformed", malformed) if malformed else record.trouble,
+            attempt=attempt and not malformed,
         )
 
 

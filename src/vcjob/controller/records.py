@@ -16,8 +16,9 @@ from vcjob.api.kinds import (
     QUEUE,
     Kind,
 )
-from vcjob.api.types import Job, MalformedObject, Object
+from vcjob.api.types import Job, Object
 from vcjob.controller.cluster import EventType
+from vcjob.controller.reading import read_job
 from vcjob.core.blueprint import Blueprint
 from vcjob.core.facts import PodFacts, pod_facts
 from vcjob.core.observed import Observed, Slot
@@ -32,11 +33,12 @@ Name = tuple[Kind, str, str]
 
 @dataclass
 class Record:
-    """One Job. ``obj`` is None until the Job has been seen, and again once it is gone.
+    """One Job. ``obj`` and ``job`` are None until it has been seen, and again once it is gone.
 
-    ``removing`` are UIDs of pods that we asked to delete and that do not show it yet. ``trouble``
-    is what the last attempt failed for, to be tried again at ``retry_at``; ``attempts`` counts
-    those that failed for trouble, ``failures`` other failures in a row.
+    ``malformed`` is why it cannot be read as a whole. ``removing`` are UIDs of pods that we asked
+    to delete and that do not show it yet. ``trouble`` is what the last attempt failed for, to be
+    tried again at ``retry_at``; ``attempts`` counts those that failed for trouble, ``failures``
+    other failures in a row.
     """
 
     uid: str
@@ -49,7 +51,7 @@ class Record:
     commands: dict[str, Object] = field(default_factory=dict)
     removing: dict[Slot, str] = field(default_factory=dict)
     blueprint: Blueprint | None = None
-    blueprint_of: tuple[object, ...] = ()
+    blueprint_of: tuple[object, str] = ((), "")
     trouble: Trouble | None = None
     retry_at: float = 0.0
     attempts: int = 0
@@ -153,12 +155,7 @@ class Records:
     def _put_job(self, record: Record, obj: Object) -> None:
         self._uids_by_name[_key(obj)] = record.uid
         record.obj = obj
-        try:
-            record.job = Job.of(obj)
-            record.malformed = ""
-        except MalformedObject as error:
-            record.job = None
-            record.malformed = str(error)
+        record.job, record.malformed = read_job(obj)
 
     def _forget(self, kind: Kind, key: tuple[str, str], uid: str, owner: str) -> None:
         del self._known[kind][key]

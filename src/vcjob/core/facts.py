@@ -6,6 +6,7 @@ import msgspec
 
 from vcjob.api import names
 from vcjob.api.types import Object
+from vcjob.core.indices import LARGEST_INDEX
 from vcjob.core.times import seconds_of
 
 # status.reason of pods that kubelets and schedulers end.
@@ -29,7 +30,6 @@ class PodPhase(StrEnum):
 
 
 _PHASES = {phase.value: phase for phase in PodPhase if phase is not PodPhase.TERMINATING}
-_LARGEST_INDEX = 10_000_000
 
 
 class PodFacts(msgspec.Struct, frozen=True):
@@ -82,7 +82,7 @@ def pod_facts(pod: Object) -> PodFacts | None:
         task = annotations[names.TASK_SPEC]
     except (KeyError, ValueError):
         return None
-    if not 0 <= index <= _LARGEST_INDEX or not metadata["name"].endswith(f"-{task}-{index}"):
+    if not 0 <= index <= LARGEST_INDEX or not metadata["name"].endswith(f"-{task}-{index}"):
         return None
     status = pod.get("status") or {}
     text = status.get("phase") or "Pending"

@@ -7,7 +7,7 @@ from typing import Self
 import msgspec
 
 _RUN = re.compile("1+")
-_LARGEST = 10_000_000
+LARGEST_INDEX = 10_000_000
 """Larger ones are in no Job that can run; a text that has one would cost a lot of memory."""
 
 
@@ -36,7 +36,7 @@ class IndexSet(msgspec.Struct, frozen=True):
         for part in text.split(",") if text else ():
             first, _, last = part.partition("-")
             start, end = int(first), int(last or first)
-            if not 0 <= start <= end <= _LARGEST:
+            if not 0 <= start <= end <= LARGEST_INDEX:
                 raise ValueError(f"there is no range of indices {part[:40]}")
             bits |= ((1 << (end - start + 1)) - 1) << start
         return cls(bits)

@@ -14,6 +14,7 @@ from vcjob.api.kinds import POD_GROUP
 from vcjob.api.problems import errors, format_path
 from vcjob.api.types import Job, Object
 from vcjob.core.actions import ACTIVE, FINAL, Phase
+from vcjob.core.amending import amendment
 from vcjob.core.answering import (
     answer_occurrences,
     arm_pending,
@@ -44,7 +45,8 @@ class Surroundings(msgspec.Struct, frozen=True):
 
     ``group`` is its PodGroup; ``owned`` its supporting objects; ``commands`` those that name its
     UID; ``priorities`` values of PriorityClasses. ``queue_exists`` is whether its queue is there;
-    ``absent_claims`` are claims that others were to make. ``trouble`` is what the last attempt
+    ``absent_claims`` are claims that others were to make. ``forwarding`` is whether the queue is
+    spread over several clusters. ``trouble`` is what the last attempt
     failed for; while it lasts nothing is made, unless this pass is a new ``attempt``.
     """
 
@@ -54,6 +56,7 @@ class Surroundings(msgspec.Struct, frozen=True):
     priorities: Mapping[str, int] = {}
     queue_exists: bool = True
     absent_claims: tuple[str, ...] = ()
+    forwarding: bool = False
     trouble: Trouble | None = None
     attempt: bool = False
 
@@ -61,13 +64,14 @@ class Surroundings(msgspec.Struct, frozen=True):
 class Plan(msgspec.Struct, frozen=True):
     """Stages, in order; empty ones are left out.
 
-    ``record`` is a merge patch of the status. ``create`` names places of pods, for ``version`` and
-    ``retry``. ``delete_job`` tells that the Job's time to live is over. ``again`` is when to plan
-    anew though nothing has changed (seconds since 1970, None: not). ``heard`` and ``noted`` are
-    what of ``Observed.attention`` and ``Observed.gone`` need not be looked at again once this plan
-    is recorded.
+    ``amend`` is a merge patch of the Job itself, ``record`` one of its status. ``create`` names
+    places of pods, for ``version`` and ``retry``. ``delete_job`` tells that the Job's time to live
+    is over. ``again`` is when to plan anew though nothing has changed (seconds since 1970, None:
+    not). ``heard`` and ``noted`` are what of ``Observed.attention`` and ``Observed.gone`` need not
+    be looked at again once this plan is recorded.
     """
 
+    amend: Object | None = None
     ensure: tuple[Step, ...] = ()
     record: Object | None = None
     handled_commands: tuple[Object, ...] = ()
@@ -102,7 +106,7 @@ def plan(
     _decide(draft, around, group_phase, now)
     blocked = trouble_of(blueprint, around) if draft.phase in ACTIVE else None
     _take_stock(draft)
-    if draft.phase == before:
+    if draft.phase == before and not (blocked and before is Phase.PENDING and not observed.pods):
         advance(draft, waiting, admitted=admitted)
     counts = count_pods(draft)
     stays = draft.phase == before and not draft.killed and before is not Phase.NEW
@@ -119,6 +123,7 @@ def plan(
     remove = _to_remove(draft)
     create = _to_create(draft, waiting) if able and admitted else ()
     return Plan(
+        amend=amendment(job, blueprint.claims, forwarding=around.forwarding) if able else None,
         ensure=ensure,
         record=record,
         handled_commands=tuple(

@@ -206,7 +206,28 @@ def test_p92_what_is_no_job_at_all_disturbs_no_other() -> None:
         await world.create_job({"metadata": {"name": "empty"}})
         await up(world, job())
         assert await world.phase("lc") == "Running"
-        assert any("odd" in event["metadata"]["name"] for event in await world.events())
+        for name, wrong in (("odd", "cannot be read"), ("empty", "has no spec")):
+            state = (await world.status(name))["state"]
+            assert (state["phase"], state["reason"]) == ("Pending", "Malformed")
+            assert wrong in state["message"]
+            assert any(name in event["metadata"]["name"] for event in await world.events())
+        await world.command("odd", "TerminateJob")
+        await world.settle()
+        assert await world.phase("odd") == "Terminated"
+
+
+def test_a_template_of_an_impossible_shape_is_told_and_the_job_can_be_terminated() -> None:
+    async def story(world: Simulation) -> None:
+        broken = job()
+        broken["spec"]["tasks"][0]["template"]["spec"]["containers"] = {"name": "main"}
+        await world.create_job(broken)
+        await world.settle()
+        state = (await world.status("lc"))["state"]
+        assert state["reason"] == "Malformed"
+        assert "containers must be a list of objects" in state["message"]
+        await world.command("lc", "TerminateJob")
+        await world.settle()
+        assert await world.phase("lc") == "Terminated"
 
     simulated(story)
 
