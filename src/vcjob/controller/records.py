@@ -107,9 +107,12 @@ class Records:
                 self._forget(kind, key, uid, owner)
             self._wake(kind, key)
             return
+        new_owner = metadata["uid"] if kind == JOB else self._owner_of(kind, obj)
         if uid and uid != metadata["uid"]:
             self._forget(kind, key, uid, owner)
-        owner = metadata["uid"] if kind == JOB else self._owner_of(kind, obj)
+        elif uid and owner != new_owner:  # somebody took it away from the Job, or gave it to one
+            self._forget(kind, key, uid, owner, lives_on=True)
+        owner = new_owner
         known[key] = (metadata["uid"], version, owner)
         self._put(kind, owner, obj)
         if owner and not quietly:
@@ -157,9 +160,12 @@ class Records:
         record.obj = obj
         record.job, record.malformed = read_job(obj)
 
-    def _forget(self, kind: Kind, key: tuple[str, str], uid: str, owner: str) -> None:
+    def _forget(
+        self, kind: Kind, key: tuple[str, str], uid: str, owner: str, *, lives_on: bool = False
+    ) -> None:
         del self._known[kind][key]
-        self._gone[uid] = None
+        if not lives_on:
+            self._gone[uid] = None
         if len(self._gone) > _REMEMBERED_AS_GONE:
             del self._gone[next(iter(self._gone))]
         _, name = key

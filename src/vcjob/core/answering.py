@@ -20,8 +20,6 @@ from vcjob.core.policies import Answer, answer, answer_exit_codes
 from vcjob.core.state import Timer
 from vcjob.core.times import duration_of
 
-_NOT_ANSWERED = "Start to execute action"
-
 
 def obey_commands(draft: Draft, commands: Iterable[Object]) -> bool:
     """Carry out Commands that were not yet handled, oldest first, up to the first with an effect.
@@ -144,7 +142,7 @@ def _obey(draft: Draft, command: Object) -> bool:
 def _start(draft: Draft, action: Action, cause: str, place: Place | None = None) -> bool:
     changed = carry_out(draft, action, cause, place)
     if changed:
-        draft.tell("Normal", "ExecuteAction", f"{_NOT_ANSWERED} {action}: {draft.message}")
+        draft.tell("Normal", "ExecuteAction", f"Start to execute action {action}: {draft.message}")
     return changed
 
 

@@ -10,7 +10,7 @@ import msgspec
 
 from vcjob.api.types import Job, Object, Task
 from vcjob.core.actions import ACTIVE, STOPPING, TARGETED, Action, Phase
-from vcjob.core.facts import PodFacts, PodPhase
+from vcjob.core.facts import PodPhase
 from vcjob.core.indices import NO_INDICES, IndexSet
 from vcjob.core.observed import Observed, TaskPods
 from vcjob.core.state import State, Target, state_of
@@ -205,11 +205,6 @@ def _is_last_retry(draft: Draft) -> bool:
 
 def _retries(draft: Draft) -> str:
     return f"retry {draft.retry} of {max_retry(draft.job)}"
-
-
-def pod_label(facts: PodFacts) -> str:
-    """How sentences call a pod."""
-    return f"pod {facts.name}"
 
 
 _PHASES = {phase.value: phase for phase in Phase}

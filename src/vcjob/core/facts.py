@@ -39,7 +39,8 @@ class PodFacts(msgspec.Struct, frozen=True):
     ``version`` are those of the Job when the pod was made. ``exit_codes`` are those other than 0 of
     the last termination of every container, in the order of the containers; ``finished`` is the
     time of the latest one, or 0. ``restarts`` sums the restarts of all containers. ``ended`` is how
-    the pod ended by itself, None if it did not or if somebody else ended it (``evicted``).
+    the pod ended before anybody deleted it, None if it did not. ``evicted`` tells that its node or
+    a scheduler ends it, which counts as a failure, whatever its containers say.
     ``failing`` is why a container cannot start.
     """
 
@@ -94,7 +95,9 @@ def pod_facts(pod: Object) -> PodFacts | None:
     else:
         exit_codes, finished, restarts, ready, failing = _containers(status)
         evicted = _is_evicted(status)
-    ended = phase if phase.is_finished and not evicted else None
+    ended: PodPhase | None = None
+    if phase.is_finished:
+        ended = PodPhase.FAILED if evicted else phase
     if metadata.get("deletionTimestamp"):
         phase = PodPhase.TERMINATING
         if finished >= _deletion_asked(metadata) or not finished:

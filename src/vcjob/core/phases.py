@@ -13,7 +13,8 @@ from vcjob.core.actions import ENDING, Phase
 from vcjob.core.draft import Draft, max_retry
 from vcjob.core.facts import PodFacts, PodPhase
 from vcjob.core.indices import NO_INDICES, IndexSet
-from vcjob.core.waiting import effective_minimum, task_minimum
+from vcjob.core.podgroup import task_minimum
+from vcjob.core.waiting import effective_minimum
 
 _LISTED_PODS = 3
 

@@ -27,10 +27,10 @@ def pod_group(
     row 12).
     """
     tasks = [task for task in job.spec.tasks if task.name not in waiting]
-    left_out = sum(_minimum(task) for task in job.spec.tasks if task.name in waiting)
+    left_out = sum(task_minimum(task) for task in job.spec.tasks if task.name in waiting)
     minimum = max(job.spec.min_available - left_out, 0)
     spec: Object = {
-        "minTaskMember": {task.name: _minimum(task) for task in tasks},
+        "minTaskMember": {task.name: task_minimum(task) for task in tasks},
         "minResources": _least_resources(tasks, minimum, usage, priorities),
         "queue": job.spec.queue or _DEFAULT_QUEUE,
     }
@@ -59,7 +59,7 @@ def pod_group(
     }
 
 
-def _minimum(task: Task) -> int:
+def task_minimum(task: Task) -> int:
     """How many pods of a task must be placeable."""
     if task.min_available is not None:
         return task.min_available

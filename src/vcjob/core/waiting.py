@@ -1,9 +1,10 @@
 """Order of start (``dependsOn``) and the gang's minimum. Source: lifecycle.md section 6."""
 
-from vcjob.api.types import Job, Task
+from vcjob.api.types import Job
 from vcjob.core.draft import Draft
 from vcjob.core.facts import PodPhase
 from vcjob.core.indices import NO_INDICES
+from vcjob.core.podgroup import task_minimum
 
 
 def waiting_tasks(draft: Draft) -> frozenset[str]:
@@ -28,16 +29,6 @@ def effective_minimum(job: Job, waiting: frozenset[str]) -> int:
     """The gang's minimum without tasks that wait for their turn (docs/compatibility.md row 12)."""
     left_out = sum(task_minimum(task) for task in job.spec.tasks if task.name in waiting)
     return max(job.spec.min_available - left_out, 0)
-
-
-def task_minimum(task: Task) -> int:
-    """How many pods of a task are to be placeable together."""
-    if task.min_available is not None:
-        return task.min_available
-    policy = task.partition_policy
-    if policy and policy.min_partitions and policy.partition_size:
-        return policy.min_partitions * policy.partition_size
-    return task.replicas
 
 
 def _has_begun(draft: Draft, name: str) -> bool:

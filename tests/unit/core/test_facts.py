@@ -84,8 +84,10 @@ def test_exit_codes_are_those_of_every_containers_last_end(status: Any, codes: A
         # It ended because somebody deleted it.
         ({"phase": "Failed", "containerStatuses": [ended(143, "2026-01-01T12:00:11Z")]},
          {"deletionTimestamp": LATER, "deletionGracePeriodSeconds": 30}, None, False),
-        ({"phase": "Failed", "reason": "Evicted"}, {}, None, True),
-        ({"phase": "Failed", "conditions": [{"type": "DisruptionTarget", "status": "True"}]},
+        ({"phase": "Failed", "reason": "Evicted"}, {}, PodPhase.FAILED, True),
+        ({"phase": "Succeeded", "conditions": [{"type": "DisruptionTarget", "status": "True"}]},
+         {}, PodPhase.FAILED, True),
+        ({"phase": "Running", "conditions": [{"type": "DisruptionTarget", "status": "True"}]},
          {}, None, True),
         ({"phase": "Failed", "conditions": [{"type": "DisruptionTarget", "status": "False"}]},
          {}, PodPhase.FAILED, False),
