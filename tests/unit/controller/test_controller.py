@@ -1,0 +1,196 @@
+"""The controller on a real store: what it does about things that happen around a Job."""
+
+import asyncio
+import itertools
+from typing import Any
+
+import pytest
+from faults import Fault, Faulty
+from simulation import Simulation, simulated
+
+from vcjob.api.defaults import apply_defaults
+from vcjob.api.kinds import JOB, PERSISTENT_VOLUME_CLAIM, POD, QUEUE
+from vcjob.api.names import JOB_FORWARDING
+from vcjob.api.types import Object
+from vcjob.local.store import Store
+
+
+def job(name: str = "lc", replicas: int = 2, **spec: Any) -> Object:
+    container = {"name": "main", "image": "busybox"}
+    template = {"spec": {"restartPolicy": "Never", "containers": [container]}}
+    task = {"name": "worker", "replicas": replicas, "template": template}
+    return apply_defaults({"metadata": {"name": name}, "spec": {"tasks": [task], **spec}})
+
+
+async def run(world: Simulation, obj: Object) -> None:
+    await world.create_job(obj)
+    await world.settle()
+    await world.admit()
+    await world.settle()
+    await world.run_pending()
+    await world.settle()
+
+
+def on(event: str, action: str) -> list[Object]:
+    return [{"event": event, "action": action}]
+
+
+def test_a_pod_that_was_taken_from_its_job_is_left_alone_and_named() -> None:
+    async def story(world: Simulation) -> None:
+        await run(world, job())
+        orphan = {"metadata": {"ownerReferences": []}}
+        await world.store.patch(POD, "default", "lc-worker-1", orphan)
+        await world.settle()
+        state = (await world.status("lc"))["state"]
+        assert state["reason"] == "NameTaken"
+        assert "Pod lc-worker-1 exists and does not belong to this Job" in state["message"]
+        there = await world.store.get(POD, "default", "lc-worker-1")
+        await world.store.delete(POD, "default", "lc-worker-1", grace_period_seconds=0)
+        await world.settle()
+        again = await world.store.get(POD, "default", "lc-worker-1")
+        assert again["metadata"]["uid"] != there["metadata"]["uid"]
+        assert (await world.status("lc"))["state"].get("reason") != "NameTaken"
+
+    simulated(story)
+
+
+def test_a_pod_that_its_node_evicts_gives_one_event_though_somebody_deletes_it_later() -> None:
+    async def story(world: Simulation) -> None:
+        await run(world, job(policies=on("PodFailed", "RestartJob")))
+        evicted = {"status": {"phase": "Failed", "reason": "Evicted"}}
+        await world.store.patch(POD, "default", "lc-worker-0", evicted, subresource="status")
+        await world.settle()
+        assert (await world.status("lc")).get("retryCount", 0) == 0, "it did not fail by itself"
+        assert (await world.status("lc"))["failed"] == 1
+
+    simulated(story)
+
+
+def test_an_evicted_pod_is_restarted_once() -> None:
+    async def story(world: Simulation) -> None:
+        await run(world, job(policies=on("PodEvicted", "RestartPod")))
+        evicted = {"status": {"phase": "Failed", "reason": "Evicted"}}
+        await world.store.patch(POD, "default", "lc-worker-0", evicted, subresource="status")
+        await world.settle()
+        await world.advance(100)
+        assert (await world.status("lc"))["retryCount"] == 1
+        assert await world.pod_names() == ["lc-worker-0", "lc-worker-1"]
+
+    simulated(story)
+
+
+def test_a_claims_name_is_written_into_the_job_and_again_when_an_apply_erases_it() -> None:
+    async def story(world: Simulation) -> None:
+        claim = {"resources": {"requests": {"storage": "1Gi"}}}
+        volumes = [{"mountPath": "/data", "volumeClaim": claim}]
+        await run(world, job(volumes=volumes))
+        name = (await world.job("lc"))["spec"]["volumes"][0]["volumeClaimName"]
+        assert await world.exists(PERSISTENT_VOLUME_CLAIM, name)
+        await world.patch_job("lc", {"spec": {"volumes": volumes}})
+        await world.settle()
+        assert (await world.job("lc"))["spec"]["volumes"][0]["volumeClaimName"] == name
+        assert len((await world.store.list(PERSISTENT_VOLUME_CLAIM)).items) == 1
+
+    simulated(story)
+
+
+def test_jobs_of_a_queue_on_several_clusters_are_marked_and_so_are_their_pods() -> None:
+    async def story(world: Simulation) -> None:
+        spread = {"metadata": {"name": "wide"}, "spec": {"extendClusters": [{"name": "other"}]}}
+        await world.store.create(QUEUE, spread)
+        await world.settle()
+        await run(world, job(queue="wide"))
+        assert (await world.job("lc"))["metadata"]["annotations"][JOB_FORWARDING] == "true"
+        pods = await world.pods()
+        assert {pod["metadata"]["annotations"][JOB_FORWARDING] for pod in pods} == {"true"}
+
+    simulated(story)
+
+
+def test_the_next_try_comes_the_later_the_more_have_failed() -> None:
+    async def story(world: Simulation) -> None:
+        foreign = {"metadata": {"name": "lc-worker-0"}, "spec": {"containers": []}}
+        await world.store.create(POD, foreign)
+        await run(world, job())
+        assert world.controller is not None
+        waits: list[float] = []
+        for _ in range(8):
+            due = world.controller.queue.next_due
+            assert due is not None
+            waits.append(due - world.clock.now())
+            await world.advance(waits[-1])
+        assert all(later > earlier * 1.2 for earlier, later in itertools.pairwise(waits))
+        assert len([m for m in await world.messages() if "NameTaken" in m]) == 1
+
+    simulated(story)
+
+
+@pytest.mark.parametrize("fault", [Fault.THROTTLED, Fault.LOST_ANSWER])
+def test_a_cluster_that_does_not_answer_ends_no_job(fault: Fault) -> None:
+    faulty: list[Faulty] = []
+
+    def wrap(store: Store) -> Faulty:
+        faulty.append(Faulty(store))
+        return faulty[0]
+
+    async def story(world: Simulation) -> None:
+        for _ in range(6):
+            faulty[0].arm(fault, 2)
+            await world.advance(1)
+            if not await world.exists(JOB, "lc"):
+                await world.create_job(job())
+            await world.admit()
+            await world.run_pending()
+        await world.advance(10)
+        assert await world.phase("lc") == "Running"
+
+    simulated(story, wrap=wrap)
+
+
+def test_a_watch_that_fell_behind_is_made_up_for_by_a_list() -> None:
+    async def story() -> None:
+        world = Simulation()
+        world.store = Store(world.clock.now, history=5)
+        world.cluster = Faulty(world.store)
+        await world.start()
+        await world.settle()
+        world.cluster.hold(True)
+        await world.create_job(job("gone", 1))
+        await world.create_job(job("lc", 20))
+        await world.settle()
+        await world.store.delete(JOB, "default", "gone")
+        for number in range(10):
+            await world.patch_job("lc", {"metadata": {"annotations": {"n": str(number)}}})
+        world.cluster.hold(False)
+        await world.settle()
+        await world.admit()
+        await world.settle()
+        await world.run_pending()
+        await world.advance(5)
+        assert (await world.status("lc"))["running"] == 20
+        assert world.controller is not None
+        assert len(world.controller.records.by_uid) == 1
+        await world.crash()
+
+    asyncio.run(story())
+
+
+def test_a_small_job_does_not_wait_until_all_pods_of_a_big_one_are_made() -> None:
+    """A Job that needs many passes goes to the end of the queue after each."""
+
+    async def story(world: Simulation) -> None:
+        await world.create_job(job("big", 2_000))
+        await world.settle()
+        await world.admit()
+        made = 0
+        async for _ in world.store.watch(POD, "0"):
+            made += 1
+            if made == 100:
+                await world.create_job(job("small", 1))
+                break
+        async for event in world.store.watch(JOB, "0"):
+            if event.object["metadata"]["name"] == "small" and event.object.get("status"):
+                break
+        assert len(await world.pods()) < 2_000, "the small Job had to wait for the big one"
+
+    simulated(story)
