@@ -143,6 +143,7 @@ def _advance_restarting(draft: Draft, *, admitted: bool) -> None:
             draft.kill(keep=True)
             draft.state = msgspec.structs.replace(draft.state, targets=targets)
         draft.enter(Phase.FAILED, "MaxRetry", draft.message)
+        draft.tell("Normal", "JobFailed", f"the retries are used up: {draft.message}")
         return
     leaving = any(draft.condemned(name, pods) for name, pods in draft.observed.tasks.items())
     if not leaving and not count_pods(draft).terminating and (admitted or draft.state.resumed):
@@ -153,6 +154,7 @@ def _advance_restarting(draft: Draft, *, admitted: bool) -> None:
 def _end(draft: Draft, phase: Phase, reason: str, message: str) -> None:
     draft.kill(keep=True)
     draft.enter(phase, reason, message)
+    draft.tell("Normal", f"Job{phase}", message)
 
 
 def _failures(draft: Draft, counts: Counts, replicas: int) -> str:
