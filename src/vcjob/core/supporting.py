@@ -144,7 +144,12 @@ def _subset_patch(present: Object, wanted: Object) -> Object:
 
 
 def _covers(present: Any, wanted: Any) -> bool:
-    """Whether ``present`` says what ``wanted`` says; an API server may have added defaults."""
+    """Whether ``present`` says what ``wanted`` says.
+
+    An API server may have added defaults, and left out what is empty.
+    """
+    if present is None and not wanted:
+        return True
     if isinstance(wanted, dict):
         return isinstance(present, dict) and all(
             _covers(present.get(key), value) for key, value in wanted.items()
@@ -155,4 +160,4 @@ def _covers(present: Any, wanted: Any) -> bool:
             and len(present) == len(wanted)
             and all(map(_covers, present, wanted))
         )
-    return bool(present == wanted) or (not wanted and present is None)
+    return bool(present == wanted)
