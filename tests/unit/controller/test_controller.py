@@ -194,3 +194,59 @@ def test_a_small_job_does_not_wait_until_all_pods_of_a_big_one_are_made() -> Non
         assert len(await world.pods()) < 2_000, "the small Job had to wait for the big one"
 
     simulated(story)
+
+
+def test_no_pod_of_a_new_attempt_is_made_beside_one_of_the_old() -> None:
+    """docs/compatibility.md row 21: Volcano makes them where minAvailable allows it."""
+
+    async def story(world: Simulation) -> None:
+        await run(world, job(minAvailable=1, policies=on("PodFailed", "RestartJob")))
+        await world.end_pod("lc-worker-0", 1)
+        await world.settle(finish_pods=False)
+        await world.admit()
+        await world.settle(finish_pods=False)
+        assert await world.phase("lc") == "Restarting"
+        assert await world.pod_names() == ["lc-worker-1"], "it is still ending"
+        await world.settle()
+        await world.admit()
+        await world.settle()
+        assert await world.pod_names() == ["lc-worker-0", "lc-worker-1"]
+        versions = {
+            pod["metadata"]["annotations"]["volcano.sh/job-version"] for pod in await world.pods()
+        }
+        assert versions == {"1"}
+
+    simulated(story)
+
+
+@pytest.mark.parametrize(
+    ("exit_code", "reason", "message"),
+    [
+        (0, "JobCompleted", "2 of 2 pods succeeded"),
+        (7, "JobFailed", "lc-worker-0 (exit code 7), lc-worker-1 (exit code 7)"),
+    ],
+)
+def test_events_tell_how_a_job_ended(exit_code: int, reason: str, message: str) -> None:
+    async def story(world: Simulation) -> None:
+        await run(world, job())
+        await world.end_running(exit_code)
+        await world.settle()
+        told = [event["message"] for event in await world.events() if event["reason"] == reason]
+        assert len(told) == 1
+        assert message in told[0]
+
+    simulated(story)
+
+
+def test_events_say_which_policy_which_pod_and_which_exit_code() -> None:
+    async def story(world: Simulation) -> None:
+        policy = {"exitCode": 9, "action": "RestartPod"}
+        await run(world, job(policies=[policy]))
+        await world.end_pod("lc-worker-1", 9)
+        await world.settle()
+        assert (
+            "ExecuteAction: Start to execute action RestartPod: pod lc-worker-1 failed with "
+            "exit code 9 (policy for exit code 9); retry 1 of 3"
+        ) in await world.messages()
+
+    simulated(story)
