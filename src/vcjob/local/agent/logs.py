@@ -1,0 +1,257 @@
+"""Output of containers: from pipes into files of the run's directory, and live to who listens.
+
+A container writes standard output and error into one pipe, so that their order is kept. A reader
+that cannot keep up pauses all pipes; the containers then wait in their writes, and nothing is lost.
+"""
+
+import asyncio
+import contextlib
+import os
+from collections.abc import Callable
+
+from vcjob.local.sandbox.paths import checked_name
+
+LONGEST_LINE = 16 << 10
+"""Longer lines come in pieces of this many bytes, as from a container runtime."""
+
+_CHUNK = 64 << 10
+_LARGEST_PIPE = 1 << 20
+_TAIL = 4 << 10
+
+OnLine = Callable[[str, str, str, bytes], None]
+"""Called with namespace, pod, container and one line without its newline."""
+
+
+class LogFiles:
+    """The files below one directory, private to the user, and their bounds in bytes.
+
+    A file that passes ``file_limit`` is set aside as ``NAME.1``, in place of the one before. When
+    all together pass ``total_limit``, those that were written to least recently go. A disk that
+    takes no more is told to ``on_problem`` once, in a sentence; what it does not take is not kept.
+    """
+
+    def __init__(
+        self,
+        directory: str,
+        on_problem: Callable[[str], None],
+        file_limit: int = 10 << 20,
+        total_limit: int = 1 << 30,
+    ) -> None:
+        self.directory = directory
+        self._on_problem = on_problem
+        self._file_limit = file_limit
+        self._total_limit = total_limit
+        self._sizes: dict[str, int] = {}  # in the order of the last write
+        self._total = 0
+        self._told = False
+
+    def path(self, namespace: str, pod: str, container: str, restart: int) -> str:
+        """Where a container's output is: ``NAMESPACE_POD/CONTAINER/RESTART.log``.
+
+        Raises UnsafePath.
+        """
+        pod_directory = checked_name(f"{namespace}_{pod}")
+        return os.path.join(
+            self.directory, pod_directory, checked_name(container), f"{restart}.log"
+        )
+
+    def append(self, path: str, data: bytes) -> None:
+        """Write to the end of a file that ``path`` gave; never raises because of the disk."""
+        try:
+            if self._sizes.get(path, 0) + len(data) > self._file_limit:
+                self._set_aside(path)
+            self._write(path, data)
+            while self._total > self._total_limit and len(self._sizes) > 1:
+                oldest = next(iter(self._sizes))
+                os.unlink(oldest)
+                self._forget(oldest)
+        except OSError as error:
+            if not self._told:
+                self._told = True
+                self._on_problem(
+                    f"output of containers is not kept in {self.directory}: {error.strerror}; "
+                    "it is shown all the same"
+                )
+
+    def _set_aside(self, path: str) -> None:
+        if path in self._sizes:
+            aside = f"{path}.1"
+            os.replace(path, aside)
+            self._forget(aside)
+            self._sizes[aside] = self._forget(path)
+            self._total += self._sizes[aside]
+
+    def _write(self, path: str, data: bytes) -> None:
+        """Opened for each write: hundreds of containers hold no descriptors for files."""
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+        try:
+            file = os.open(path, flags, 0o600)
+        except FileNotFoundError:
+            os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+            file = os.open(path, flags, 0o600)
+        written = 0
+        try:
+            while written < len(data):
+                written += os.write(file, data[written:])
+        finally:
+            os.close(file)
+            self._sizes[path] = self._forget(path) + written
+            self._total += self._sizes[path]
+
+    def _forget(self, path: str) -> int:
+        size = self._sizes.pop(path, 0)
+        self._total -= size
+        return size
+
+
+class Logs:
+    """The output of all containers of a run. Belongs to the running event loop."""
+
+    def __init__(self, files: LogFiles, on_line: OnLine) -> None:
+        self.files = files
+        self.on_line = on_line
+        self._open: set[ContainerLog] = set()
+        self._flowing = asyncio.Event()
+        self._flowing.set()
+
+    def open(self, namespace: str, pod: str, container: str, restart: int) -> "ContainerLog":
+        """A pipe for one run of a container. Raises UnsafePath, and OSError without descriptors."""
+        log = ContainerLog(self, namespace, pod, container, restart)
+        self._open.add(log)
+        return log
+
+    def pause(self) -> None:
+        """Read no more until ``resume``: whoever takes the lines is behind."""
+        self._flowing.clear()
+        for log in self._open:
+            log.stop_reading()
+
+    def resume(self) -> None:
+        """Read on."""
+        self._flowing.set()
+        for log in self._open:
+            log.read_on()
+
+    @property
+    def paused(self) -> bool:
+        """Whether pipes are left to fill."""
+        return not self._flowing.is_set()
+
+    async def wait_flowing(self) -> None:
+        """Wait until nothing is paused."""
+        await self._flowing.wait()
+
+    def closed(self, log: "ContainerLog") -> None:
+        """A container's output has ended."""
+        self._open.discard(log)
+
+    def close(self) -> None:
+        """Stop reading everything; what was read and not yet passed on is."""
+        for log in tuple(self._open):
+            log.end()
+
+
+class ContainerLog:
+    """The output of one run of a container.
+
+    ``writer`` is the descriptor for the container's standard output and error; ``close_writer``
+    must follow once the container has it, or has failed to start. ``path`` is the file.
+    """
+
+    def __init__(self, logs: Logs, namespace: str, pod: str, container: str, restart: int) -> None:
+        self.path = logs.files.path(namespace, pod, container, restart)
+        self._logs = logs
+        self._source = (namespace, pod, container)
+        self._loop = asyncio.get_running_loop()
+        self._ended: asyncio.Future[None] = self._loop.create_future()
+        self._unfinished = b""
+        self._tail = b""
+        self._reader, self.writer = os.pipe2(os.O_CLOEXEC)
+        os.set_blocking(self._reader, False)
+        if not logs.paused:
+            self.read_on()
+
+    def close_writer(self) -> None:
+        """Give up our own end, so that the container's death ends the output."""
+        if self.writer >= 0:
+            os.close(self.writer)
+            self.writer = -1
+
+    async def finished(self, patience: float = 2.0) -> None:
+        """Take the rest of the output; call it when the container has exited.
+
+        With its pid namespace dead the pipe ends at once. Should something hold it open all the
+        same, what is there is taken after ``patience`` seconds and the pipe is let go.
+        """
+        self.close_writer()
+        while not self._ended.done():
+            await self._logs.wait_flowing()
+            await asyncio.wait({self._ended}, timeout=patience)
+            if not self._ended.done() and not self._logs.paused:
+                self._take_what_is_there()
+                self.end()
+
+    def tail(self) -> bytes:
+        """The last bytes of the output, at most 4 KiB."""
+        return self._tail
+
+    def termination_message(self) -> str:
+        """What FallbackToLogsOnError shows: the last 80 lines, at most 2048 bytes."""
+        lines = self._tail[-2048:].splitlines(keepends=True)[-80:]
+        return b"".join(lines).decode(errors="replace")
+
+    def read_on(self) -> None:
+        """Watch the pipe."""
+        self._loop.add_reader(self._reader, self._read)
+
+    def stop_reading(self) -> None:
+        """Leave the pipe to fill."""
+        self._loop.remove_reader(self._reader)
+
+    def end(self) -> None:
+        """Pass on what is left and let the pipe go."""
+        if self._ended.done():
+            return
+        self.stop_reading()
+        os.close(self._reader)
+        self.close_writer()
+        self._logs.closed(self)
+        self._ended.set_result(None)
+        if self._unfinished:
+            last, self._unfinished = self._unfinished, b""
+            self._logs.files.append(self.path, last)
+            self._logs.on_line(*self._source, last)
+
+    def _read(self) -> bool:
+        """Take one chunk; False where there is none. The end of the pipe ends the log."""
+        try:
+            chunk = os.read(self._reader, _CHUNK)
+        except BlockingIOError:
+            return False
+        if not chunk:
+            self.end()
+            return False
+        self._tail = (self._tail + chunk[-_TAIL:])[-_TAIL:]
+        self._take(chunk)
+        return True
+
+    def _take_what_is_there(self) -> None:
+        with contextlib.suppress(OSError):  # the reader may have ended the log meanwhile
+            for _ in range(_LARGEST_PIPE // _CHUNK):
+                if self._ended.done() or not self._read():
+                    return
+
+    def _take(self, chunk: bytes) -> None:
+        data = self._unfinished + chunk
+        whole, newline, rest = data.rpartition(b"\n")
+        keep = len(rest) % LONGEST_LINE if len(rest) > LONGEST_LINE else len(rest)
+        ready, self._unfinished = data[: len(data) - keep], rest[len(rest) - keep :]
+        if not ready:
+            return
+        self._logs.files.append(self.path, ready)
+        lines = whole.split(b"\n") if newline else []
+        if len(rest) > keep:
+            lines.append(rest[: len(rest) - keep])
+        for line in lines:
+            for start in range(0, len(line) or 1, LONGEST_LINE):
+                self._logs.on_line(*self._source, line[start : start + LONGEST_LINE])
