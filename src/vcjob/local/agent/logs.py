@@ -9,10 +9,8 @@ import contextlib
 import os
 from collections.abc import Callable
 
+from vcjob.local.agent.lines import LineSplitter
 from vcjob.local.sandbox.paths import checked_name
-
-LONGEST_LINE = 16 << 10
-"""Longer lines come in pieces of this many bytes, as from a container runtime."""
 
 _CHUNK = 64 << 10
 _LARGEST_PIPE = 1 << 20
@@ -164,7 +162,7 @@ class ContainerLog:
         self._source = (namespace, pod, container)
         self._loop = asyncio.get_running_loop()
         self._ended: asyncio.Future[None] = self._loop.create_future()
-        self._unfinished = b""
+        self._lines = LineSplitter()
         self._tail = b""
         self._reader, self.writer = os.pipe2(os.O_CLOEXEC)
         os.set_blocking(self._reader, False)
@@ -217,10 +215,7 @@ class ContainerLog:
         self.close_writer()
         self._logs.closed(self)
         self._ended.set_result(None)
-        if self._unfinished:
-            last, self._unfinished = self._unfinished, b""
-            self._logs.files.append(self.path, last)
-            self._logs.on_line(*self._source, last)
+        self._pass_on(self._lines.end())
 
     def _read(self) -> bool:
         """Take one chunk; False where there is none. The end of the pipe ends the log."""
@@ -232,7 +227,8 @@ class ContainerLog:
             self.end()
             return False
         self._tail = (self._tail + chunk[-_TAIL:])[-_TAIL:]
-        self._take(chunk)
+        self._logs.files.append(self.path, chunk)
+        self._pass_on(self._lines.feed(chunk))
         return True
 
     def _take_what_is_there(self) -> None:
@@ -241,17 +237,6 @@ class ContainerLog:
                 if self._ended.done() or not self._read():
                     return
 
-    def _take(self, chunk: bytes) -> None:
-        data = self._unfinished + chunk
-        whole, newline, rest = data.rpartition(b"\n")
-        keep = len(rest) % LONGEST_LINE if len(rest) > LONGEST_LINE else len(rest)
-        ready, self._unfinished = data[: len(data) - keep], rest[len(rest) - keep :]
-        if not ready:
-            return
-        self._logs.files.append(self.path, ready)
-        lines = whole.split(b"\n") if newline else []
-        if len(rest) > keep:
-            lines.append(rest[: len(rest) - keep])
+    def _pass_on(self, lines: list[bytes]) -> None:
         for line in lines:
-            for start in range(0, len(line) or 1, LONGEST_LINE):
-                self._logs.on_line(*self._source, line[start : start + LONGEST_LINE])
+            self._logs.on_line(*self._source, line)
