@@ -114,9 +114,17 @@ def fire_timers(draft: Draft, now: float) -> None:
             facts = draft.observed.pods.get((timer.task, index))
             place = Place(timer.task, index, facts.retry if facts else 0)
             name = f"{draft.job.metadata.name}-{timer.task}-{index}"
-            _start(draft, action, f"{timer.event} of pod {name}, after its timeout", place)
+            _start(draft, action, _overdue(timer, name), place)
             if action is not Action.RESTART_POD:
                 break
+
+
+def _overdue(timer: Timer, pod: str) -> str:
+    """Why a timer's action is done, as the beginning of a sentence."""
+    if timer.event == Event.POD_PENDING:
+        return f"pod {pod} has been Pending for too long (policy for PodPending)"
+    policy = f"exit code {timer.exit_code}" if timer.exit_code else timer.event
+    return f"the timeout of the policy for {policy} is over for pod {pod}"
 
 
 def _uid(obj: Object) -> str:
