@@ -29,7 +29,7 @@ from vcjob.local.sandbox.launcher import search_path
 async def main():
     async with world(Path(sys.argv[1])) as pods:
         container = await pods.start(
-            ["sh", "-c", "(sleep 600 & sleep 600) & echo up; wait"],
+            ["sh", "-c", "sleep 600 & sleep 600 & echo up; wait"],
             environment={"PATH": search_path(sys.executable)}, memory_limit=64 << 20)
         print(await container.line(), flush=True)
         await pods.node.closed
@@ -111,16 +111,19 @@ def test_nothing_stays_when_one_of_them_is_killed(
 ) -> None:
     mounts, links, groups = machine_state()
     with python(ENGINE, str(tmp_path)) as engine:
-        assert engine.stdout
-        assert engine.stdout.readline() == "up\n"
-        processes = descendants(engine.pid)
-        assert len(processes) >= 6  # keeper, first process, bubblewrap, sh, two of sleep
-        ours = namespaces_of(processes) - namespaces_of([os.getpid()])
-        assert ours
-        target = {"engine": engine.pid, "keeper": processes[0], "first process": processes[1]}
-        os.kill(target[victim], signal.SIGKILL)
-        if victim != "engine":
-            os.waitid(os.P_PID, engine.pid, os.WEXITED | os.WNOWAIT)
+        try:
+            assert engine.stdout
+            assert engine.stdout.readline() == "up\n"
+            processes = descendants(engine.pid)
+            assert len(processes) >= 6  # keeper, first process, bubblewrap, sh, two of sleep
+            ours = namespaces_of(processes) - namespaces_of([os.getpid()])
+            assert ours
+            target = {"engine": engine.pid, "keeper": processes[0], "first process": processes[1]}
+            os.kill(target[victim], signal.SIGKILL)
+            if victim != "engine":
+                os.waitid(os.P_PID, engine.pid, os.WEXITED | os.WNOWAIT)
+        finally:
+            engine.kill()
     orphans()
     assert not [process for process in processes if os.path.exists(f"/proc/{process}")]
     assert not ours & all_namespaces()
