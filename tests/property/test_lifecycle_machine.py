@@ -108,8 +108,8 @@ class Lives(RuleBasedStateMachine):
     def do(self, work: Any) -> Any:
         return self.loop.run_until_complete(work)
 
-    @initialize(job=jobs(), foreign=st.booleans())
-    def begin(self, job: Object, foreign: bool) -> None:
+    @initialize(job=jobs(), foreign=st.sampled_from([False, False, True]), runs=st.booleans())
+    def begin(self, job: Object, foreign: bool, runs: bool) -> None:
         self.foreign: Object | None = None
         self.manifest = job
 
@@ -124,6 +124,10 @@ class Lives(RuleBasedStateMachine):
             self.follower = asyncio.create_task(self._follow())
             await s.create_job(job)
             await s.settle(finish_pods=False)
+            if runs:
+                await s.admit()
+                await s.settle(finish_pods=False)
+                await s.run_pending()
 
         self.do(start())
 
@@ -214,11 +218,35 @@ class Lives(RuleBasedStateMachine):
     def finish_terminating(self) -> None:
         self.do(self.simulation.finish_terminating())
 
+    @rule(data=st.data())
+    def finish_one(self, data: st.DataObject) -> None:
+        names = sorted(
+            pod["metadata"]["name"]
+            for pod in self.do(self.simulation.pods())
+            if "deletionTimestamp" in pod["metadata"]
+        )
+        if names:
+            name = data.draw(st.sampled_from(names))
+            self.do(self.simulation.store.delete(POD, "default", name, grace_period_seconds=0))
+
     @precondition(lambda self: self._job())
     @rule(action=actions)
     def command(self, action: str) -> None:
         self.reasons += 1
         self.do(self.simulation.command(NAME, action))
+
+    @precondition(lambda self: self._job())
+    @rule()
+    def restart_and_admit(self) -> None:
+        """The next attempt is admitted while pods of the last one are still ending."""
+
+        async def both() -> None:
+            await self.simulation.command(NAME, "RestartJob")
+            await self.simulation.settle(finish_pods=False)
+            await self.simulation.admit()
+
+        self.reasons += 1
+        self.do(both())
 
     @precondition(lambda self: self._job())
     @rule(suspended=st.sampled_from(["true", None]))
