@@ -12,10 +12,10 @@ import msgspec
 from vcjob.api.kinds import CONFIG_MAP, SECRET
 from vcjob.api.types import Object
 from vcjob.local.sandbox.launcher import search_path
+from vcjob.local.variables import expanded
 from vcjob.local.volumes.downward import resource_field, variable_field
 from vcjob.local.volumes.objects import Find, MissingReference, text_data
 
-_REFERENCE = re.compile(r"\$\$|\$\(([^)]*)\)")
 _NAME = re.compile(r"[ -<>-~]+", re.ASCII)  # Kubernetes: printable ASCII without "="
 
 
@@ -87,17 +87,6 @@ def expanded_command(container: Object, variables: Mapping[str, str]) -> tuple[s
     """
     words = (*(container.get("command") or ()), *(container.get("args") or ()))
     return tuple(expanded(str(word), variables) for word in words)
-
-
-def expanded(text: str, variables: Mapping[str, str]) -> str:
-    """Replace ``$(VAR)``; ``$$`` is a dollar sign, a variable that is not known stays as it is."""
-
-    def value(found: re.Match[str]) -> str:
-        if found[1] is None:
-            return "$"
-        return variables.get(found[1], found[0])
-
-    return _REFERENCE.sub(value, text)
 
 
 def _all_of(container: Object, source: Object, find: Find) -> Mapping[str, str]:

@@ -16,6 +16,10 @@ class MissingReference(VcjobError):
     """A ConfigMap, Secret, claim, key or field that a pod needs and that is not there (yet)."""
 
 
+class VolumeRefused(VcjobError):
+    """A volume that this run will never give the pod; the sentence says why, and the cure."""
+
+
 def object_data(kind: Kind, obj: Object) -> Mapping[str, bytes]:
     """All keys of a ConfigMap (``data``, ``binaryData``) or Secret (``data``, ``stringData``).
 

@@ -1,0 +1,279 @@
+"""The volumes of one pod on this machine: made, kept up to date, and shown to its containers."""
+
+import os
+import stat
+from collections.abc import Mapping
+
+import msgspec
+
+from vcjob.api.kinds import PERSISTENT_VOLUME_CLAIM, Kind
+from vcjob.api.quantity import parse_quantity
+from vcjob.api.types import Object
+from vcjob.local.node import messages
+from vcjob.local.node.identity import IdMaps
+from vcjob.local.sandbox.launcher import BindMount
+from vcjob.local.sandbox.paths import UnsafePath, checked_name, open_below
+from vcjob.local.volumes import atomic, plan
+from vcjob.local.volumes.content import File, Files, references, volume_files
+from vcjob.local.volumes.host_paths import Allowed, find_host_path, open_host_path
+from vcjob.local.volumes.objects import Find, MissingReference, VolumeRefused
+from vcjob.local.volumes.ownership import give_to_group, make_writable, ownership
+from vcjob.local.volumes.plan import Mount
+
+
+class VolumeWorld(msgspec.Struct, frozen=True):
+    """What volumes depend on apart from the pod, the same for a whole run.
+
+    ``claims`` is the directory with one directory per namespace and claim, ``host_paths`` and
+    ``binds`` what the user allowed and shows (``--allow-host-path``, ``-v``), ``capacity`` what
+    this machine has (quantities by resource name).
+    """
+
+    claims: str
+    maps: IdMaps
+    host_paths: tuple[str, ...] = ()
+    binds: tuple[BindMount, ...] = ()
+    capacity: Mapping[str, str] = {}
+
+    @property
+    def allowed(self) -> tuple[Allowed, ...]:
+        """Directories that hostPath volumes may reach below: both kinds, links resolved."""
+        return (
+            *(Allowed(os.path.realpath(path)) for path in self.host_paths),
+            *(
+                Allowed(os.path.realpath(bind.source), bind.read_only)
+                for bind in self.binds
+                if not bind.file
+            ),
+        )
+
+
+class ContainerMounts(msgspec.Struct, frozen=True):
+    """``mounts`` for ``ContainerSandbox``; ``make`` goes before the launcher's options."""
+
+    mounts: tuple[BindMount, ...]
+    make: tuple[messages.MakeBelow, ...] = ()
+
+
+class PodVolumes:
+    """The volumes of a pod in ``directory``, which is the pod's own and goes with it.
+
+    ``find`` looks objects up in the pod's namespace. Methods raise MissingReference (what is
+    missing may still come), VolumeRefused and UnsafePath (it will not help to wait).
+    """
+
+    def __init__(self, pod: Object, directory: str, find: Find, world: VolumeWorld) -> None:
+        self._directory = directory
+        self._find = find
+        self._world = world
+        self._namespace = str((pod.get("metadata") or {}).get("namespace") or "default")
+        memory = int(parse_quantity(world.capacity.get("memory", "0")))
+        self._volumes = plan.plan_volumes(pod.get("spec") or {}, memory)
+        self._owner = ownership(pod, world.maps, privileged=os.geteuid() == 0)
+        self._mounted: set[str] = set()
+
+    @property
+    def references(self) -> frozenset[tuple[Kind, str]]:
+        """The ConfigMaps and Secrets that ``update`` is to be called for when they change."""
+        contents = (v for v in self._volumes.values() if isinstance(v, plan.Content))
+        return frozenset().union(*(references(content.volume) for content in contents))
+
+    def make(self, pod: Object) -> tuple[messages.Mount, ...]:
+        """Make what the volumes need; what the answer lists is for the node to mount, once.
+
+        May be called again after it raised.
+        """
+        wishes = []
+        for name, volume in self._volumes.items():
+            match volume:
+                case plan.Memory(size):
+                    self._make_directory(name)
+                    if name not in self._mounted:
+                        wishes.append(messages.Mount(self._place(name), size))
+                case plan.Disk():
+                    make_writable(self._make_directory(name), self._owner)
+                case plan.Content(source):
+                    files = self._files(source, pod)
+                    directory = self._make_directory(name)
+                    os.chown(directory, self._owner.user, self._owner.group)
+                    os.chmod(directory, 0o755)
+                    self._write(name, files)
+                case plan.Claim(claim):
+                    self._make_claim(claim)
+                case plan.HostPath():
+                    pass  # looked at when a container mounts it
+        self._mounted.update(n for n, v in self._volumes.items() if isinstance(v, plan.Memory))
+        return tuple(wishes)
+
+    def update(self, pod: Object) -> None:
+        """Bring files to what ConfigMaps, Secrets and the pod say now, each volume at once.
+
+        Where something is missing now, the volume keeps its files, the others are brought up to
+        date, and the first trouble is raised.
+        """
+        trouble: MissingReference | VolumeRefused | UnsafePath | None = None
+        for name, volume in self._volumes.items():
+            if isinstance(volume, plan.Content):
+                try:
+                    self._write(name, self._files(volume.volume, pod))
+                except (MissingReference, VolumeRefused, UnsafePath) as error:
+                    trouble = trouble or error
+        if trouble:
+            raise trouble
+
+    def mounts(self, container: Object, variables: Mapping[str, str]) -> ContainerMounts:
+        """What a container that starts now gets to see, the user's own ``-v`` included.
+
+        Where both want the same place, the user's wins. A subPath is taken as it is now.
+        """
+        shown = {bind.target.rstrip("/") for bind in self._world.binds}
+        make: list[messages.MakeBelow] = []
+        found = [
+            self._mount(mount, make)
+            for mount in plan.container_mounts(container, variables)
+            if mount.target.rstrip("/") not in shown
+        ]
+        return ContainerMounts((*found, *self._world.binds), tuple(make))
+
+    def _mount(self, mount: Mount, make: list[messages.MakeBelow]) -> BindMount:
+        volume = self._volumes.get(mount.volume)
+        match volume:
+            case None:
+                raise VolumeRefused(
+                    f'{mount.target} mounts a volume "{mount.volume}" that the pod does not have'
+                )
+            case plan.Content():
+                return self._content_mount(mount)
+            case plan.Memory() | plan.Disk():
+                source, read_only = self._place(mount.volume), mount.read_only
+            case plan.Claim(claim, claim_read_only):
+                source, read_only = self._claim(claim), mount.read_only or claim_read_only
+            case plan.HostPath():
+                return self._host_mount(mount, volume)
+        if mount.sub_path:
+            self._make_sub_directory(volume, source, mount.sub_path)
+            make.append(messages.MakeBelow(source, mount.sub_path))
+        file = not isinstance(volume, plan.Memory) and _is_file(source, mount.sub_path)
+        return BindMount(source, mount.target, read_only, mount.sub_path, file)
+
+    def _content_mount(self, mount: Mount) -> BindMount:
+        """Read-only, as in Kubernetes. A part of it is a part of today's files, not a link."""
+        directory = self._place(mount.volume)
+        if not mount.sub_path:
+            return BindMount(directory, mount.target, read_only=True)
+        current = atomic.current_directory(directory)
+        if not os.path.lexists(os.path.join(current, mount.sub_path)):
+            raise MissingReference(
+                f'{mount.target}: volume "{mount.volume}" has no file {mount.sub_path}'
+            )
+        file = os.path.isfile(os.path.join(current, mount.sub_path))
+        return BindMount(current, mount.target, True, mount.sub_path, file)
+
+    def _host_mount(self, mount: Mount, volume: plan.HostPath) -> BindMount:
+        place = find_host_path(volume, self._world.allowed)
+        open_host_path(volume, place)
+        below = "/".join(part for part in (place.relative, mount.sub_path) if part)
+        return BindMount(
+            place.base,
+            mount.target,
+            mount.read_only or place.read_only,
+            below,
+            _is_file(place.base, below),
+        )
+
+    def _make_sub_directory(self, volume: plan.Volume, source: str, sub_path: str) -> None:
+        """Missing directories of a subPath, open to all of the pod's users like the volume.
+
+        What lies in memory, or below a directory that belongs to another of the pod's users, only
+        the node can reach: it makes those, when the container starts.
+        """
+        if isinstance(volume, plan.Memory):
+            return
+        done = ""
+        for part in sub_path.split("/"):
+            try:
+                parent = open_below(source, done, os.O_RDONLY | os.O_DIRECTORY)
+            except PermissionError:
+                return
+            except NotADirectoryError as error:
+                raise VolumeRefused(f"subPath {sub_path}: {done} is not a directory") from error
+            try:
+                os.mkdir(part, dir_fd=parent)
+                handle = os.open(part, os.O_PATH | os.O_NOFOLLOW, dir_fd=parent)
+                try:
+                    if stat.S_ISDIR(os.fstat(handle).st_mode):
+                        make_writable(f"/proc/self/fd/{handle}", self._owner)
+                finally:
+                    os.close(handle)
+            except FileExistsError:
+                pass
+            except PermissionError:
+                return
+            finally:
+                os.close(parent)
+            done = f"{done}/{part}" if done else part
+
+    def _files(self, volume: Object, pod: Object) -> Files:
+        files = volume_files(volume, pod, self._find, self._world.capacity)
+        return {path: File(file.data, self._owner.mode(file.mode)) for path, file in files.items()}
+
+    def _write(self, name: str, files: Files) -> None:
+        try:
+            atomic.write_files(self._place(name), files, self._owner.user, self._owner.group)
+        except OSError as error:
+            raise VolumeRefused(
+                f'volume "{name}": its files cannot be written: {error.strerror}'
+            ) from error
+
+    def _make_claim(self, claim: str) -> None:
+        directory = self._claim(claim)
+        obj = self._find(PERSISTENT_VOLUME_CLAIM, claim)
+        if obj is None and not os.path.isdir(directory):
+            raise MissingReference(
+                f'claim "{claim}" does not exist in namespace {self._namespace}, and none of an '
+                "earlier run is kept; add a PersistentVolumeClaim to the file"
+            )
+        if obj is not None and (obj.get("spec") or {}).get("volumeMode") == "Block":
+            raise VolumeRefused(f'claim "{claim}": block devices are not to be had here')
+        if not os.path.isdir(directory):
+            os.makedirs(directory, mode=0o700)
+            make_writable(directory, self._owner)
+        elif self._owner.shared:
+            give_to_group(directory, self._owner)
+            make_writable(directory, self._owner)
+
+    def _claim(self, claim: str) -> str:
+        return os.path.join(self._world.claims, checked_name(self._namespace), claim)
+
+    def _place(self, name: str) -> str:
+        return os.path.join(self._directory, "volumes", name)
+
+    def _make_directory(self, name: str) -> str:
+        place = self._place(name)
+        os.makedirs(os.path.dirname(place), mode=0o700, exist_ok=True)
+        os.makedirs(place, exist_ok=True)
+        return place
+
+
+def _is_file(base: str, path: str) -> bool:
+    """Whether a container gets a file there; where we may not look, a directory is expected."""
+    try:
+        fd = open_below(base, path)
+    except (FileNotFoundError, PermissionError):
+        return False
+    except OSError as error:
+        raise VolumeRefused(f"{path}: {error.strerror}") from error
+    try:
+        return not stat.S_ISDIR(os.fstat(fd).st_mode)
+    finally:
+        os.close(fd)
+
+
+__all__ = [
+    "ContainerMounts",
+    "MissingReference",
+    "PodVolumes",
+    "UnsafePath",
+    "VolumeRefused",
+    "VolumeWorld",
+]
