@@ -404,6 +404,8 @@ def test_a_pod_that_cannot_be_made_leaves_nothing_and_the_thread_stays_home() ->
         before = os.listdir("/proc/self/fd")
         with pytest.raises(Exception, match="cannot make a pod's link"):
             world.network.add_pod("again", address, 1)
+        with world.listen("a"):  # whose address it is can still be reached
+            socket.create_connection((address, PORT), SECONDS).close()
         assert os.listdir("/proc/self/fd") == before
         assert os.stat("/proc/self/ns/net").st_ino == os.fstat(world.home).st_ino
 
