@@ -1,0 +1,428 @@
+"""Every field of a pod template, and what this machine makes of it: the data and its use.
+
+Of the table come the warnings before a run (``unsupported``) and the table in docs/local.md
+(``as_markdown``); a test holds both against the schema, so that no field is ignored silently.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from enum import StrEnum
+from functools import cache
+from typing import Any
+
+import msgspec
+
+from vcjob.api.problems import Path, Problem
+from vcjob.api.types import Object
+from vcjob.local.node.identity import IdMaps
+from vcjob.local.sandbox.granted import not_granted
+
+
+class Verdict(StrEnum):
+    """What becomes of a field: done, told and not done, or a reason not to start at all."""
+
+    HONOURED = "honoured"
+    WARNED = "warned"
+    REFUSED = "refused"
+
+
+class Rule(msgspec.Struct, frozen=True):
+    """One row: fields, their verdict, and what happens.
+
+    ``fields`` are paths as ``vcjob.api.schema.paths`` writes them; ``C`` at the start stands for a
+    container in each of the lists of containers. A rule covers what lies below its fields unless
+    ``alone``, and the longest field that matches decides. Values in ``same`` ask for what happens
+    anyway, and draw nothing.
+    """
+
+    fields: tuple[str, ...]
+    verdict: Verdict
+    text: str
+    same: tuple[Any, ...] = ()
+    alone: bool = False
+
+
+_CONTAINERS = ("spec.initContainers[]", "spec.containers[]")
+_TOLD_BY_SANDBOX = (
+    *(".hostNetwork", ".hostPID", ".hostIPC"),
+    *(".securityContext.privileged", ".securityContext.capabilities.add"),
+)
+_NOTHING: tuple[Any, ...] = (None, False, "", [], {})
+
+
+def _honoured(*fields: str, text: str, alone: bool = False) -> Rule:
+    return Rule(fields, Verdict.HONOURED, text, alone=alone)
+
+
+def _warned(*fields: str, text: str, same: tuple[Any, ...] = ()) -> Rule:
+    return Rule(fields, Verdict.WARNED, text, same)
+
+
+def _refused(*fields: str, text: str, same: tuple[Any, ...] = ()) -> Rule:
+    return Rule(fields, Verdict.REFUSED, text, same)
+
+
+GROUPS: Mapping[str, tuple[Rule, ...]] = {
+    "Pod": (
+        _honoured("metadata", "spec", text="a pod like those of a cluster", alone=True),
+        _honoured(
+            *("metadata.annotations", "metadata.labels", "metadata.namespace"),
+            text="kept; namespaces separate names, not rights",
+        ),
+        _honoured(
+            *("metadata.name", "metadata.creationTimestamp"),
+            text="the Job names its pods; a name in the template has no effect, as on a cluster",
+        ),
+        _honoured("metadata.finalizers", text="kept; the pod's object waits for them"),
+        _honoured("spec.restartPolicy", text="Always, OnFailure and Never, with growing back-off"),
+        _honoured("spec.terminationGracePeriodSeconds", text="SIGTERM, then SIGKILL of the tree"),
+        _honoured("spec.activeDeadlineSeconds", text="the pod fails with DeadlineExceeded"),
+        _warned(
+            "spec.shareProcessNamespace",
+            text="each container sees its own processes only",
+        ),
+        _warned("spec.readinessGates", text="nothing here sets them; they are not waited for"),
+        _warned(
+            "spec.os", text="this machine runs Linux programs", same=({"name": "linux"},)
+        ),
+    ),
+    "Names and network": (
+        _honoured(
+            *("spec.hostname", "spec.subdomain", "spec.setHostnameAsFQDN", "spec.hostnameOverride"),
+            text="host name and DNS name of the pod",
+        ),
+        _honoured("spec.hostAliases", text="lines of /etc/hosts"),
+        _honoured("spec.dnsPolicy", "spec.dnsConfig", text="/etc/resolv.conf of the containers"),
+        _honoured(
+            "spec.enableServiceLinks",
+            text="Services have no address of their own here, so there are no variables for them",
+        ),
+        _honoured("C.ports", text="for SRV names, probes and network policy", alone=True),
+        _honoured(
+            *("C.ports[].containerPort", "C.ports[].name", "C.ports[].protocol"),
+            text="any port works, declared or not",
+        ),
+        _warned(
+            *("C.ports[].hostPort", "C.ports[].hostIP"),
+            text="nothing is opened on this machine; pods reach each other directly",
+            same=(0,),
+        ),
+        _warned("spec.hostNetwork", text="a network of its own is what every pod gets"),
+    ),
+    "Containers": (
+        _honoured(
+            *("spec.containers", "spec.initContainers"),
+            text="several in one network; init containers in turn, those that always restart "
+            "run beside",
+            alone=True,
+        ),
+        _refused(
+            "spec.ephemeralContainers",
+            text="they belong into running pods, not into a template",
+        ),
+        _honoured("C.name", text="marks its output"),
+        _honoured(
+            *("C.image", "C.imagePullPolicy", "spec.imagePullSecrets"),
+            text="not pulled: containers run this machine's programs (a command that is not "
+            "there is named before the start)",
+        ),
+        _honoured("C.command", "C.args", "C.workingDir", text="with `$(VAR)` filled in"),
+        _honoured("C.env", text="literals and `$(VAR)`", alone=True),
+        _honoured("C.env[].name", "C.env[].value", text="in order; later ones win"),
+        _honoured("C.env[].valueFrom", text="see the next row", alone=True),
+        _honoured(
+            *(f"C.env[].valueFrom.{ref}KeyRef" for ref in ("configMap", "secret")),
+            *("C.env[].valueFrom.fieldRef", "C.env[].valueFrom.resourceFieldRef", "C.envFrom"),
+            text="ConfigMaps and Secrets of the files; limits that are not set are this machine's",
+        ),
+        _refused("C.env[].valueFrom.fileKeyRef", text="variables from files are not read"),
+        _honoured(
+            *("C.restartPolicy", "C.restartPolicyRules"),
+            text="restart rules of single containers",
+        ),
+        _honoured(
+            *("C.terminationMessagePath", "C.terminationMessagePolicy"),
+            text="the message stands in the pod's status",
+        ),
+        _warned(
+            *("C.stdin", "C.stdinOnce", "C.tty"),
+            text="standard input is /dev/null and output a pipe",
+        ),
+    ),
+    "Probes and hooks": (
+        *(
+            _honoured(f"C.{probe}", text=text, alone=True)
+            for probe, text in (
+                ("livenessProbe", "a failing container is restarted"),
+                ("readinessProbe", "decides over readiness and over the Service's name"),
+                ("startupProbe", "the other two wait for it"),
+            )
+        ),
+        _honoured(
+            *(
+                f"C.{probe}.{field}"
+                for probe in ("livenessProbe", "readinessProbe", "startupProbe")
+                for field in (
+                    *("httpGet", "tcpSocket", "initialDelaySeconds", "periodSeconds"),
+                    *("timeoutSeconds", "successThreshold", "failureThreshold"),
+                    "terminationGracePeriodSeconds",
+                )
+            ),
+            text="from inside the pod's network",
+        ),
+        _warned(
+            *(
+                f"C.{probe}.{field}"
+                for probe in ("livenessProbe", "readinessProbe", "startupProbe")
+                for field in ("exec", "grpc")
+            ),
+            text="not run; the probe counts as passed",
+        ),
+        _warned("C.lifecycle", text="hooks are not run; SIGTERM comes at once"),
+    ),
+    "Resources": (
+        _honoured("C.resources", text="see the next rows", alone=True),
+        _honoured(
+            "C.resources.requests",
+            text="cpu, memory and others are counted against this machine before a gang starts",
+        ),
+        _honoured(
+            "C.resources.limits",
+            text="memory is enforced (by control group, else by watching); cpu is not throttled",
+        ),
+        _warned("C.resources.claims", "spec.resourceClaims", text="no device drivers run here"),
+        _warned("C.resizePolicy", text="pods are not resized while they run"),
+        _warned("spec.resources", text="limits count for each container, not for the pod"),
+        _warned("spec.overhead", text="sandboxes cost about 1 MB here, whatever is declared"),
+    ),
+    "Scheduling": (
+        _honoured(
+            *("spec.schedulerName", "spec.priorityClassName", "spec.priority"),
+            text="one gang scheduler takes all; higher priorities start first",
+        ),
+        _honoured("spec.preemptionPolicy", text="no running pod is ended for another one"),
+        _honoured("spec.tolerations", text="this machine has no taints"),
+        _warned(
+            *("spec.nodeName", "spec.nodeSelector", "spec.affinity"),
+            text="there is one machine, and pods are placed on it",
+        ),
+        _warned("spec.topologySpreadConstraints", text="there is one machine to spread over"),
+        _warned("spec.schedulingGates", text="nothing here lifts them; they hold nothing back"),
+        _warned("spec.runtimeClassName", text="there is one way to run containers here"),
+    ),
+    "Security": (
+        _honoured("spec.securityContext", "C.securityContext", text="see below", alone=True),
+        _honoured(
+            *(f"{at}.{field}" for at in ("spec.securityContext", "C.securityContext")
+              for field in ("runAsUser", "runAsGroup", "runAsNonRoot")),
+            *("spec.securityContext.supplementalGroups", "spec.securityContext.fsGroup"),
+            text="numbers that this machine can give (all as root; as a user those of "
+            "/etc/subuid, else 0 alone), others draw a warning",
+        ),
+        _honoured(
+            "spec.securityContext.fsGroupChangePolicy",
+            text="files change owners only where the volume's directory has not the right one",
+        ),
+        _honoured(
+            *("C.securityContext.capabilities", "C.securityContext.readOnlyRootFilesystem"),
+            text="dropping works; the root can be read-only",
+        ),
+        _warned("C.securityContext.capabilities.add", text="not granted"),
+        _warned(
+            "C.securityContext.privileged",
+            text="not granted: containers have a runtime's default capabilities",
+        ),
+        _warned("spec.hostPID", text="a container sees its own processes only"),
+        _warned("spec.hostIPC", text="no memory segments of this machine are shared"),
+        _honoured(
+            "spec.hostUsers", text="every container has a user namespace of its own, asked or not"
+        ),
+        _warned(
+            "C.securityContext.allowPrivilegeEscalation",
+            text="never: set-uid programs gain no rights",
+        ),
+        _warned("C.securityContext.procMount", text="always Default", same=("Default",)),
+        _warned(
+            *(f"{at}.{field}" for at in ("spec.securityContext", "C.securityContext")
+              for field in ("seccompProfile", "appArmorProfile", "seLinuxOptions")),
+            "spec.securityContext.seLinuxChangePolicy",
+            text="no profile is loaded; the namespaces are what confines",
+            same=({"type": "RuntimeDefault"}, {"type": "Unconfined"}),
+        ),
+        _refused(
+            "spec.securityContext.windowsOptions", "C.securityContext.windowsOptions",
+            text="this machine runs Linux programs",
+        ),
+        _warned(
+            "spec.securityContext.sysctls", text="kernel settings stay as this machine has them"
+        ),
+        _warned(
+            "spec.securityContext.supplementalGroupsPolicy",
+            text="only the groups named in the pod are given",
+            same=("Strict",),
+        ),
+        _warned(
+            *("spec.serviceAccountName", "spec.serviceAccount"),
+            text="only its name can be read (fieldRef): there is no API server to log in to",
+            same=("default",),
+        ),
+        _honoured("spec.automountServiceAccountToken", text="no token is mounted"),
+    ),
+    "Volumes": (
+        _honoured("spec.volumes", "spec.volumes[].name", text="see the next rows", alone=True),
+        _honoured(
+            *(f"spec.volumes[].{kind}" for kind in ("configMap", "secret", "downwardAPI")),
+            text="read-only files that follow changes; items, modes and optional",
+        ),
+        _honoured("spec.volumes[].projected", text="the same, of several sources"),
+        _refused(
+            *(f"spec.volumes[].projected.sources[].{kind}"
+              for kind in ("serviceAccountToken", "podCertificate")),
+            text="there is no server here that could issue it",
+        ),
+        _warned(
+            "spec.volumes[].projected.sources[].clusterTrustBundle",
+            text="left out if optional; else the pod waits for it",
+        ),
+        _honoured("spec.volumes[].emptyDir", text="a directory that goes with the pod", alone=True),
+        _honoured(
+            "spec.volumes[].emptyDir.medium", text='"" or Memory; other media are refused'
+        ),
+        _warned(
+            "spec.volumes[].emptyDir.sizeLimit", text="kept in Memory; on disk it is not watched"
+        ),
+        _honoured(
+            "spec.volumes[].persistentVolumeClaim", text="a directory kept for each claim"
+        ),
+        _honoured("spec.volumes[].ephemeral", text="a directory that goes with the pod"),
+        _honoured(
+            "spec.volumes[].hostPath",
+            text="below directories allowed with --allow-host-path or -v; others are refused",
+        ),
+        _refused(
+            *(f"spec.volumes[].{kind}" for kind in (
+                "awsElasticBlockStore", "azureDisk", "azureFile", "cephfs", "cinder", "csi", "fc",
+                "flexVolume", "flocker", "gcePersistentDisk", "gitRepo", "glusterfs", "image",
+                "iscsi", "nfs", "photonPersistentDisk", "portworxVolume", "quobyte", "rbd",
+                "scaleIO", "storageos", "vsphereVolume",
+            )),
+            text="not to be had on this machine; show a directory with -v SRC:DST",
+        ),
+        _honoured("C.volumeMounts", text="in the container's own view", alone=True),
+        _honoured(
+            *(f"C.volumeMounts[].{field}" for field in (
+                "mountPath", "name", "readOnly", "subPath", "subPathExpr",
+            )),
+            text="a link in a volume never leads out of it",
+        ),
+        _warned(
+            "C.volumeMounts[].mountPropagation",
+            text="mounts made inside a container stay in it",
+            same=("None", "HostToContainer"),
+        ),
+        _warned(
+            "C.volumeMounts[].recursiveReadOnly",
+            text="readOnly covers what is mounted below anyway",
+            same=("IfPossible", "Disabled"),
+        ),
+        _refused("C.volumeDevices", text="block devices of this machine are not given to pods"),
+    ),
+}  # fmt: skip
+
+
+def rule_for(field: str) -> Rule | None:
+    """The rule that decides over a field of the schema; None where the table has a gap."""
+    whole, below = _rules()
+    if field in whole:
+        return whole[field]
+    while field:
+        field = field.rpartition(".")[0]
+        for known in (field, field.removesuffix("[]")):
+            if known in below:
+                return below[known]
+    return None
+
+
+def unsupported(template: Object, maps: IdMaps, path: Path = ()) -> list[Problem]:
+    """What a pod template (or pod) asks for and does not get here, once per field.
+
+    Warnings tell what happens instead; errors are fields that would make the pod do something else
+    than asked. ``maps`` are the numbers that containers can run as, ``path`` is where the template
+    stands in its document. hostPath volumes are looked at by ``volumes.host_paths``.
+    """
+    problems: dict[tuple[str, str], Problem] = {}
+    for field, where, value in _given(template, "", ()):
+        rule = rule_for(field)
+        if rule is None or rule.verdict is Verdict.HONOURED or value in (*_NOTHING, *rule.same):
+            continue
+        if field == "spec.volumes[].emptyDir.sizeLimit" and _in_memory(template, where):
+            continue
+        if field not in _rules()[0] or field.endswith(_TOLD_BY_SANDBOX):
+            continue  # it lies below a field that is told already, or is told by not_granted
+        name = field.rpartition(".")[2]
+        refused = rule.verdict is Verdict.REFUSED
+        said = "is refused" if refused else "is not as on a cluster"
+        problem = Problem(f"{name} {said}: {rule.text}", (*path, *where), warning=not refused)
+        problems.setdefault((name, rule.text), problem)
+    return [
+        *problems.values(),
+        *(
+            Problem(sentence, path=(*path, "spec"), warning=True)
+            for sentence in not_granted(template.get("spec") or {}, maps)
+        ),
+    ]
+
+
+def _in_memory(template: Object, where: Path) -> bool:
+    volume = template["spec"]["volumes"][where[2]]
+    return bool(volume["emptyDir"].get("medium") == "Memory")
+
+
+def _given(value: Any, field: str, where: Path) -> Iterator[tuple[str, Path, Any]]:
+    """Every field that is written, as the schema names it, with its place and value."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            name = f"{field}.{key}" if field else str(key)
+            yield name, (*where, key), inner
+            yield from _given(inner, name, (*where, key))
+    elif isinstance(value, list):
+        for position, inner in enumerate(value):
+            yield from _given(inner, f"{field}[]", (*where, position))
+
+
+@cache
+def _rules() -> tuple[Mapping[str, Rule], Mapping[str, Rule]]:
+    """Rules by the field they name, and those of them that cover what lies below."""
+    whole = {
+        field: rule
+        for rules in GROUPS.values()
+        for rule in rules
+        for name in rule.fields
+        for field in _spelled_out(name)
+    }
+    return whole, {field: rule for field, rule in whole.items() if not rule.alone}
+
+
+def _spelled_out(name: str) -> Iterable[str]:
+    if not name.startswith("C."):
+        return (name,)
+    return tuple(container + name.removeprefix("C") for container in _CONTAINERS)
+
+
+def as_markdown() -> str:
+    """The table of docs/local.md: the rows of each group."""
+    lines: list[str] = []
+    for group, rules in GROUPS.items():
+        lines += [f"### {group}", "", "| Fields | Here | What happens |", "|---|---|---|"]
+        for rule in rules:
+            fields = ", ".join(f"`{_shown(field)}`" for field in rule.fields)
+            lines.append(f"| {fields} | {rule.verdict.value} | {rule.text} |")
+        lines.append("")
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _shown(field: str) -> str:
+    return f"containers[].{field.removeprefix('C.')}" if field.startswith("C.") else field
+
+
+if __name__ == "__main__":
+    print(as_markdown(), end="")
