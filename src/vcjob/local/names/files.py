@@ -69,8 +69,8 @@ def _shorter(full: str) -> Iterator[str]:
 def resolv_conf(pod: Object, server: str) -> str:
     """/etc/resolv.conf for dnsPolicy and dnsConfig; ``server`` is the address of our name server.
 
-    A pod has no way to this machine's own resolvers, so ``Default`` means our server (which
-    forwards) without the search list.
+    A pod has no way to this machine's own resolvers, so ``Default`` means our server without the
+    search list.
     """
     spec = pod["spec"]
     config = spec.get("dnsConfig") or {}

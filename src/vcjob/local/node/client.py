@@ -101,7 +101,7 @@ class NodeClient:
         await self._call(messages.SignalContainer(container, number))
 
     async def set_policy(self, rules: bytes) -> None:
-        """Replace the packet filter by a compiled one."""
+        """Change the packet filter by an update of ``local/network/policy.py``, each in turn."""
         await self._call(messages.SetPolicy(rules))
 
     async def mount(self, target: str, size: int = 0) -> None:

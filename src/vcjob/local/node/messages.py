@@ -80,7 +80,7 @@ class SignalContainer(msgspec.Struct, frozen=True, tag=True):
 
 
 class SetPolicy(msgspec.Struct, frozen=True, tag=True):
-    """Replace the packet filter by a compiled one (see ``local/network/policy.py``)."""
+    """Change the packet filter by an update of ``local/network/policy.py``; each in its turn."""
 
     rules: bytes
 

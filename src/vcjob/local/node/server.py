@@ -35,7 +35,7 @@ class Network(Protocol):
         """Take the pod's namespace and links away."""
 
     def set_policy(self, rules: bytes) -> None:
-        """Replace the packet filter."""
+        """Change the packet filter by an update."""
 
 
 class Pod(msgspec.Struct):
