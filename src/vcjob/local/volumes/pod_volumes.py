@@ -1,6 +1,7 @@
 """The volumes of one pod on this machine: made, kept up to date, and shown to its containers."""
 
 import os
+import shutil
 import stat
 from collections.abc import Mapping
 
@@ -12,7 +13,7 @@ from vcjob.api.types import Object
 from vcjob.local.node import messages
 from vcjob.local.node.identity import IdMaps
 from vcjob.local.sandbox.launcher import BindMount
-from vcjob.local.sandbox.paths import UnsafePath, checked_name, open_below
+from vcjob.local.sandbox.paths import UnsafePath, checked_name, open_below, remove_tree
 from vcjob.local.volumes import atomic, plan
 from vcjob.local.volumes.content import File, Files, references, volume_files
 from vcjob.local.volumes.host_paths import Allowed, find_host_path, open_host_path
@@ -161,13 +162,27 @@ class PodVolumes:
         directory = self._place(mount.volume)
         if not mount.sub_path:
             return BindMount(directory, mount.target, read_only=True)
-        current = atomic.current_directory(directory)
-        if not os.path.lexists(os.path.join(current, mount.sub_path)):
+        kept = self._keep_today(mount.volume, atomic.current_directory(directory))
+        if not os.path.lexists(os.path.join(kept, mount.sub_path)):
             raise MissingReference(
                 f'{mount.target}: volume "{mount.volume}" has no file {mount.sub_path}'
             )
-        file = os.path.isfile(os.path.join(current, mount.sub_path))
-        return BindMount(current, mount.target, True, mount.sub_path, file)
+        file = os.path.isfile(os.path.join(kept, mount.sub_path))
+        return BindMount(kept, mount.target, True, mount.sub_path, file)
+
+    def _keep_today(self, name: str, current: str) -> str:
+        """Today's files under a path that stays: a change would remove them before they are bound.
+
+        The kernel binds only what still has a name. Links to the files, one directory for each
+        state that was mounted in parts; they go with the pod.
+        """
+        kept = os.path.join(self._directory, "parts", name, os.path.basename(current))
+        if not os.path.isdir(kept):
+            os.makedirs(os.path.dirname(kept), mode=0o700, exist_ok=True)
+            remove_tree(f"{kept}.new")
+            shutil.copytree(current, f"{kept}.new", copy_function=os.link)
+            os.rename(f"{kept}.new", kept)
+        return kept
 
     def _host_mount(self, mount: Mount, volume: plan.HostPath) -> BindMount:
         place = find_host_path(volume, self._world.allowed)

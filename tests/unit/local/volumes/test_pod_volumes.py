@@ -284,7 +284,9 @@ def test_where_an_object_went_the_files_stay_and_other_volumes_follow(tmp_path: 
     assert _tree(pod.place("w")) == {"a": "2"}
 
 
-def test_a_sub_path_of_files_is_one_file_of_today(tmp_path: Path) -> None:
+def test_a_sub_path_of_files_is_one_file_as_it_was_when_the_container_started(
+    tmp_path: Path,
+) -> None:
     pod = _Pod(
         tmp_path,
         _volume(configMap={"name": "c"}),
@@ -294,7 +296,10 @@ def test_a_sub_path_of_files_is_one_file_of_today(tmp_path: Path) -> None:
     pod.volumes.make(pod.pod)
     (mount,) = pod.mounts()
     assert (mount.sub_path, mount.read_only, mount.file) == ("one", True, True)
-    assert os.path.basename(mount.source).startswith("..2")
+    pod.objects = _config_map({"one": "changed"})
+    pod.volumes.update(pod.pod)
+    assert Path(mount.source, "one").read_text() == "1"
+    assert Path(pod.mounts()[0].source, "one").read_text() == "changed"
     pod.container["volumeMounts"] = _mount("/etc/two", subPath="two")
     with pytest.raises(MissingReference, match="has no file two"):
         pod.mounts()
