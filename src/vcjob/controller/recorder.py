@@ -7,7 +7,7 @@ Events are for people; a failure to write one is logged and changes nothing.
 import hashlib
 import logging
 
-from vcjob.api.kinds import EVENT, JOB
+from vcjob.api.kinds import EVENT, JOB, Kind
 from vcjob.api.types import Object
 from vcjob.controller.cluster import AlreadyExists, Cluster, ClusterError
 from vcjob.core.draft import Told
@@ -19,9 +19,11 @@ _LONGEST_MESSAGE = 1024
 _log = logging.getLogger(__name__)
 
 
-async def record_event(cluster: Cluster, job: Object, told: Told, now: float) -> None:
-    """Make an Event on a Job, or raise the count of one that says the same."""
-    metadata = job["metadata"]
+async def record_event(
+    cluster: Cluster, obj: Object, told: Told, now: float, kind: Kind = JOB
+) -> None:
+    """Make an Event on a Job (or an object of ``kind``), or count one that says the same."""
+    metadata = obj["metadata"]
     text = "\0".join((metadata["uid"], told.type, told.reason, told.message))
     name = f"{metadata['name']}.{hashlib.sha256(text.encode()).hexdigest()[:16]}"
     namespace = metadata["namespace"]
@@ -31,8 +33,8 @@ async def record_event(cluster: Cluster, job: Object, told: Told, now: float) ->
         "kind": EVENT.kind,
         "metadata": {"name": name, "namespace": namespace},
         "involvedObject": {
-            "apiVersion": JOB.api_version,
-            "kind": JOB.kind,
+            "apiVersion": kind.api_version,
+            "kind": kind.kind,
             "namespace": namespace,
             "name": metadata["name"],
             "uid": metadata["uid"],
@@ -53,4 +55,4 @@ async def record_event(cluster: Cluster, job: Object, told: Told, now: float) ->
             more = {"count": known.get("count", 1) + 1, "lastTimestamp": at}
             await cluster.patch(EVENT, namespace, name, more)
     except ClusterError as error:
-        _log.warning("no Event for Job %s/%s: %s", namespace, metadata["name"], error)
+        _log.warning("no Event for %s %s/%s: %s", kind, namespace, metadata["name"], error)

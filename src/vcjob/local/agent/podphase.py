@@ -1,7 +1,7 @@
 """From the states of a pod's containers to its phase, conditions and status: pure.
 
-Source of the rules: Kubernetes documentation, "Pod Lifecycle" (phases, container states, conditions)
-and "Configure Quality of Service for Pods".
+Source of the rules: Kubernetes documentation, "Pod Lifecycle" (phases, container states,
+conditions) and "Configure Quality of Service for Pods".
 """
 
 from collections.abc import Iterable, Sequence
