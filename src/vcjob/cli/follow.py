@@ -33,11 +33,15 @@ class _Happening(Enum):
 
 
 class Ending(msgspec.Struct, frozen=True):
-    """How following ended: the Jobs as last seen, the exit code, and the time it took (seconds)."""
+    """How following ended: the Jobs as last seen, the exit code, and the time it took (seconds).
+
+    ``killed``: the run ended under its pods (interrupted twice, or the engine was lost).
+    """
 
     jobs: list[Job]
     code: ExitCode
     seconds: float
+    killed: bool
 
 
 class Follower:
@@ -90,7 +94,8 @@ class Follower:
         finally:
             for number in _STOP_SIGNALS:
                 loop.remove_signal_handler(number)
-        return Ending(list(self._jobs.values()), code, time.monotonic() - self._started)
+        ended = list(self._jobs.values())
+        return Ending(ended, code, time.monotonic() - self._started, not _all_final(ended))
 
     async def _until_ended(self) -> ExitCode:
         stop_signals = 0
@@ -122,9 +127,11 @@ class Follower:
                 case str(reason):
                     self._screen.note(reason)
                     return ExitCode.INTERRUPTED if stop_signals else ExitCode.FAILED
-            phases = [job.status.state.phase for job in self._jobs.values()]
-            if all(phase in FINAL_PHASES for phase in phases):
-                return ExitCode.INTERRUPTED if stop_signals else of_phases(phases)
+            jobs = list(self._jobs.values())
+            if _all_final(jobs):
+                if stop_signals:
+                    return ExitCode.INTERRUPTED
+                return of_phases(job.status.state.phase for job in jobs)
 
     def _on_lost(self, lost: asyncio.Future[str]) -> None:
         if not lost.cancelled():
@@ -198,3 +205,7 @@ class Follower:
     async def _time_out(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
         self._happenings.put_nowait(_Happening.TIME_IS_UP)
+
+
+def _all_final(jobs: Sequence[Job]) -> bool:
+    return all(job.status.state.phase in FINAL_PHASES for job in jobs)

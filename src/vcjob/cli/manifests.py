@@ -76,7 +76,7 @@ def load(files: Sequence[str], *, together: bool = True) -> Loaded:
         for document in manifest.documents:
             kind = kind_of(document.object)
             if kind == JOB:
-                job = _load_job(document, plugins)
+                job = load_job(document, document.object, plugins)
                 jobs.append(job)
                 found += job.problems
             elif kind is None:
@@ -108,15 +108,15 @@ def _read(file: str) -> bytes:
         raise click.UsageError(f"cannot read {file}: {error.strerror or error}") from error
 
 
-def _load_job(document: Document, plugins: Registry) -> LoadedJob:
-    metadata = document.object.get("metadata")
+def load_job(document: Document, job: Object, plugins: Registry) -> LoadedJob:
+    """Check ``job``: the object of ``document``, or what became of it (scaling)."""
+    metadata = job.get("metadata")
     name = metadata.get("name") if isinstance(metadata, dict) else None
     problems = [
         msgspec.structs.replace(document.place(problem), job=name if isinstance(name, str) else "")
-        for problem in check(document.object, plugins=plugins)
+        for problem in check(job, plugins=plugins)
     ]
-    written = document.object
-    return LoadedJob(document, written, apply_defaults(written), tuple(problems))
+    return LoadedJob(document, job, apply_defaults(job), tuple(problems))
 
 
 def _duplicates(

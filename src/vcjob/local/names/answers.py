@@ -24,6 +24,7 @@ _MOST_TCP = 65535
 _ZONE_OF_DENIALS = "cluster.local"
 _ANY_CLASS = 255
 _OPT = 41
+_ANY_CLASS = 255
 _SMALLEST_RECORD = 16
 """A name given as a reference to the question (2), type, class, time to live, length, IPv4 (14)."""
 

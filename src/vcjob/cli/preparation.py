@@ -1,0 +1,116 @@
+"""From loaded manifests to the objects a run starts with, and what speaks against starting them.
+
+Whatever can be known to fail is told here, before the first pod: a program that containers will
+not see, a plugin that is not there.
+"""
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import click
+import msgspec
+
+from vcjob.api.problems import Path, Problem
+from vcjob.api.types import Job, Object
+from vcjob.cli.manifests import Loaded, LoadedJob, load_job
+from vcjob.core.blueprint import Blueprint
+from vcjob.core.scale import InvalidScaling, parse_scalings, scale, task_names
+from vcjob.local.sandbox.launcher import BindMount, search_path
+from vcjob.local.sandbox.machine import Machine
+from vcjob.local.sandbox.visibility import invisible
+from vcjob.plugins.registry import Registry, installed_plugins
+
+# Stands for the content of a volume, which nobody knows before the pod runs.
+_UNKNOWN = "/\N{SYMBOL FOR NULL}volume"
+
+
+class Scalings(msgspec.Struct, frozen=True):
+    """The manifest's Jobs with other replicas, and what was changed, a sentence each."""
+
+    loaded: Loaded
+    changes: list[str]
+
+
+def apply_scalings(loaded: Loaded, texts: Sequence[str]) -> Scalings:
+    """Apply ``--scale TASK=N`` to every Job that has the task; raises click.UsageError."""
+    if not texts:
+        return Scalings(loaded, [])
+    try:
+        wanted = parse_scalings(texts)
+    except InvalidScaling as error:
+        raise click.UsageError(f"--scale: {error}") from error
+    names = {name for job in loaded.jobs for name in task_names(job.written)}
+    for task in wanted.keys() - names:
+        raise click.UsageError(
+            f'--scale: no Job has a task "{task}"; there are: {", ".join(sorted(names))}'
+        )
+    plugins = installed_plugins()
+    changes: list[str] = []
+    jobs = []
+    for job in loaded.jobs:
+        own = {task: wanted[task] for task in task_names(job.written) if task in wanted}
+        scaled = scale(job.written, own)
+        changes += scaled.changes
+        jobs.append(load_job(job.document, scaled.job, plugins))
+    return Scalings(msgspec.structs.replace(loaded, jobs=tuple(jobs)), changes)
+
+
+def plugin_problems(jobs: Iterable[LoadedJob], registry: Registry) -> Iterator[Problem]:
+    """What the Jobs' plugins say that checking alone does not: a plugin that is not installed."""
+    for job in jobs:
+        blueprint = Blueprint(Job.of(job.defaulted), registry)
+        known = {problem.message for problem in job.problems}
+        for problem in blueprint.problems:
+            if problem.message not in known and not problem.warning:
+                yield job.document.place(problem)
+
+
+def invisible_programs(
+    jobs: Iterable[LoadedJob], machine: Machine, binds: Sequence[BindMount]
+) -> Iterator[Problem]:
+    """Programs and scripts that a container of the Jobs will not find, with the cures."""
+    for job in jobs:
+        for number, task in enumerate(job.defaulted["spec"]["tasks"]):
+            spec = task["template"]["spec"]
+            for field in ("initContainers", "containers"):
+                for position, container in enumerate(spec.get(field) or ()):
+                    path = ("spec", "tasks", number, "template", "spec", field, position, "command")
+                    if problem := _invisible(container, path, machine, binds):
+                        yield job.document.place(problem)
+
+
+def _invisible(
+    container: Object, path: Path, machine: Machine, binds: Sequence[BindMount]
+) -> Problem | None:
+    command = [*(container.get("command") or ()), *(container.get("args") or ())]
+    if not container.get("command"):
+        return Problem(
+            f"container {container['name']} has no command, and its image "
+            f"{container.get('image', '')} is not pulled on this machine",
+            path,
+            "say what to run: command: [...]",
+        )
+    volumes = [
+        BindMount(_UNKNOWN, mount["mountPath"]) for mount in container.get("volumeMounts") or ()
+    ]
+    found = invisible(
+        command,
+        _environment(container, machine),
+        [*volumes, *binds],
+        machine,
+        exists=_exists,
+    )
+    return Problem(str(found), path) if found else None
+
+
+def _environment(container: Object, machine: Machine) -> Mapping[str, str]:
+    given = next(
+        (entry.get("value", "") for entry in reversed(container.get("env") or ())
+         if entry["name"] == "PATH"),
+        "",
+    )  # fmt: skip
+    return {"PATH": search_path(machine.python.executable, given)}
+
+
+def _exists(path: str) -> bool:
+    return path.startswith(_UNKNOWN) or os.path.exists(path)

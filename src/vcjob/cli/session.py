@@ -1,0 +1,153 @@
+"""One run from its first object to its summary: the engine, the output, the exit code."""
+
+import asyncio
+import secrets
+from collections.abc import Iterator, Sequence
+
+import click
+import msgspec
+
+from vcjob.api.kinds import POD
+from vcjob.api.names import pod_name
+from vcjob.api.problems import Problem
+from vcjob.api.types import Job, Object
+from vcjob.cli.exit_codes import ExitCode
+from vcjob.cli.follow import Follower
+from vcjob.cli.manifests import Loaded, LoadedJob
+from vcjob.cli.podtext import column_width, decode, short_pod_name
+from vcjob.cli.preparation import invisible_programs, plugin_problems
+from vcjob.cli.problems import print_problems
+from vcjob.cli.progress import PodEnd, container_ends, summary
+from vcjob.cli.screen import Screen, open_screen
+from vcjob.local.agent.fields import unsupported
+from vcjob.local.engine import LocalEngine
+from vcjob.plugins.registry import installed_plugins
+
+_MOST_ENDS_SHOWN = 10
+
+
+class Settings(msgspec.Struct, frozen=True):
+    """How a run is followed: see the options of ``vcjob run``. ``timeout`` is in seconds."""
+
+    all_events: bool = False
+    timeout: float | None = None
+    strict: bool = False
+
+
+def run_session(engine: LocalEngine, loaded: Loaded, settings: Settings) -> ExitCode:
+    """Run the Jobs on a prepared engine, and end it; returns the exit code."""
+    problems = list(_obstacles(engine, loaded))
+    print_problems(problems, err=True)
+    if any(settings.strict or not problem.warning for problem in problems):
+        engine.abandon()
+        click.echo("vcjob: refused; nothing was started", err=True)
+        return ExitCode.MANIFEST_REFUSED
+    jobs = [_named(job) for job in loaded.jobs]
+    others = [other.object for other in loaded.others]
+    labels = _labels([Job.of(job) for job in jobs])
+    with open_screen(column_width(labels.values())) as screen:
+        engine.on_line = _Output(screen, labels, _several_containers(jobs))
+        engine.on_problem = screen.note
+        return asyncio.run(_run(engine, [*others, *jobs], screen, settings))
+
+
+async def _run(
+    engine: LocalEngine, objects: list[Object], screen: Screen, settings: Settings
+) -> ExitCode:
+    async with engine:
+        created = await engine.submit(objects)
+        follower = Follower(engine.cluster, screen, all_events=settings.all_events)
+        ending = await follower.follow(created, settings.timeout, engine.lost)
+        pods = (await engine.cluster.list(POD)).items
+        for job in ending.jobs:
+            ends = list(_ends(job, pods, engine))
+            screen.result(summary(job, ending.seconds, ends, str(engine.run.logs)))
+    return ending.code
+
+
+def _obstacles(engine: LocalEngine, loaded: Loaded) -> Iterator[Problem]:
+    """What only shows with this machine and the installed plugins in view."""
+    yield from plugin_problems(loaded.jobs, installed_plugins())
+    for job in loaded.jobs:
+        for number, task in enumerate(job.defaulted["spec"]["tasks"]):
+            path = ("spec", "tasks", number, "template")
+            for problem in unsupported(task["template"], engine.maps, path):
+                yield job.document.place(problem)
+    yield from invisible_programs(loaded.jobs, engine.machine, engine.binds)
+    for warning in engine.machine.warnings:
+        yield Problem(warning, warning=True)
+
+
+def _named(job: LoadedJob) -> Object:
+    """The Job with a name: ``generateName`` is completed here, so that labels can be made."""
+    metadata = dict(job.defaulted["metadata"])
+    if not metadata.get("name"):
+        metadata["name"] = metadata["generateName"] + secrets.token_hex(3)[:5]
+    metadata.setdefault("namespace", "default")
+    return {**job.defaulted, "metadata": metadata}
+
+
+def _labels(jobs: Sequence[Job]) -> dict[tuple[str, str], str]:
+    """What each pod is called in the output, by namespace and name."""
+    labels = {}
+    for job in jobs:
+        for task in job.spec.tasks:
+            for index in range(task.replicas):
+                pod = pod_name(job.metadata.name, task.name, index)
+                short = short_pod_name(job.metadata.name, pod)
+                shown = short if len(jobs) == 1 else f"{job.metadata.name}/{short}"
+                labels[job.metadata.namespace, pod] = shown
+    return labels
+
+
+def _several_containers(jobs: Sequence[Object]) -> set[tuple[str, str]]:
+    """Pods (namespace, name) with several containers, whose output names the container too."""
+    return {
+        (job["metadata"]["namespace"], pod_name(job["metadata"]["name"], task["name"], index))
+        for job in jobs
+        for task in job["spec"]["tasks"]
+        if len(_containers(task["template"]["spec"])) > 1
+        for index in range(task.get("replicas", 0))
+    }
+
+
+def _containers(spec: Object) -> list[Object]:
+    return [*(spec.get("initContainers") or ()), *(spec.get("containers") or ())]
+
+
+class _Output:
+    """Shows lines of pods under their labels; a container is named where there are several."""
+
+    def __init__(
+        self,
+        screen: Screen,
+        labels: dict[tuple[str, str], str],
+        several: set[tuple[str, str]],
+    ) -> None:
+        self._screen = screen
+        self._labels = labels
+        self._several = several
+
+    def __call__(self, namespace: str, pod: str, container: str, line: bytes) -> None:
+        label = self._labels.get((namespace, pod), pod)
+        if (namespace, pod) in self._several:
+            label = f"{label}/{container}"
+        self._screen.pod_line(label, line)
+
+
+def _ends(job: Job, pods: Sequence[Object], engine: LocalEngine) -> Iterator[PodEnd]:
+    """Containers of a Job's pods that ended badly, with the last thing each said."""
+    shown = 0
+    for pod in pods:
+        metadata = pod["metadata"]
+        owners = metadata.get("ownerReferences") or ()
+        if not any(owner["uid"] == job.metadata.uid for owner in owners):
+            continue
+        for container, reason, exit_code in container_ends(pod):
+            if shown == _MOST_ENDS_SHOWN:
+                return
+            shown += 1
+            short = short_pod_name(job.metadata.name, metadata["name"])
+            named = container if len(_containers(pod["spec"])) > 1 else ""
+            said = decode(engine.last_line(metadata["namespace"], metadata["name"], container))
+            yield PodEnd(short, named, reason, exit_code, said)

@@ -1,0 +1,262 @@
+"""The engine of this machine, assembled: store, controller, scheduler, node, agent.
+
+Used in this order: ``prepare`` (before an event loop runs, because it forks the node process), then
+``async with engine``, then ``submit``. Leaving the context ends every pod at once.
+"""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable, Coroutine, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Self
+
+import msgspec
+
+from vcjob.api.kinds import EVENT, JOB, NAMESPACE, NODE, POD, find_kind
+from vcjob.api.types import Object
+from vcjob.controller.clock import SystemClock
+from vcjob.controller.cluster import Cluster
+from vcjob.controller.controller import Controller
+from vcjob.local.agent.agent import Agent
+from vcjob.local.agent.logs import LogFiles, Logs
+from vcjob.local.agent.surroundings import AgentSettings, Surroundings
+from vcjob.local.capacity import machine_capacity
+from vcjob.local.network.addresses import NODE_ADDRESS
+from vcjob.local.network.set_up import set_up_network
+from vcjob.local.networking import Networking
+from vcjob.local.node.client import NodeClient, NodeGone, NodeOptions, NodeRefused, start_node
+from vcjob.local.node.identity import IdMaps
+from vcjob.local.node.namespaces import World
+from vcjob.local.run_directory import leftovers, open_run, state_root
+from vcjob.local.sandbox.launcher import BindMount
+from vcjob.local.sandbox.machine import Machine
+from vcjob.local.sandbox.python import find_python
+from vcjob.local.scheduler import Scheduler
+from vcjob.local.store import Store
+from vcjob.local.volumes.pod_volumes import VolumeWorld
+from vcjob.plugins.registry import installed_plugins
+
+NODE_NAME = "this-machine"
+
+_TAIL = 4096
+
+OnLine = Callable[[str, str, str, bytes], None]
+"""Called with namespace, pod, container and one line of its output, without the newline."""
+
+
+class EngineOptions(msgspec.Struct, frozen=True):
+    """What a user lets pods have of this machine.
+
+    ``binds`` are (source, target, read only); ``python`` is an interpreter or an environment's
+    directory, "" for the default; hostPath volumes may reach below ``host_paths``; ``map_users``
+    moves root's pods to unprivileged numbers; ``keep`` leaves the pods' files after the run.
+    """
+
+    binds: tuple[tuple[Path, str, bool], ...] = ()
+    python: str = ""
+    host_paths: tuple[Path, ...] = ()
+    map_users: bool = False
+    keep: bool = False
+
+
+class LocalEngine:
+    """Pods on this machine. See the module's text for the order of calls.
+
+    ``on_line`` gets the pods' output and ``on_problem`` sentences about the engine's own troubles;
+    set both before the context is entered. ``lost`` resolves with a sentence when the engine can
+    not go on.
+    """
+
+    cluster: Cluster
+    lost: asyncio.Future[str]
+
+    def __init__(self, options: EngineOptions) -> None:
+        self._options = options
+        self._root = state_root()
+        self._world: World | None = None
+        self.run = open_run(self._root)
+        self.on_line: OnLine = lambda namespace, pod, container, line: None
+        self.on_problem: Callable[[str], None] = lambda text: None
+
+    def prepare(self) -> None:
+        """Fork the node process, which sets itself up meanwhile; raises MachineCannot.
+
+        Must run in the main thread before an event loop.
+        """
+        options = NodeOptions(str(self.run.node), move_root=self._options.map_users)
+        self._world = start_node(options, set_up_network)
+
+    def abandon(self) -> None:
+        """End a prepared engine that is not to run."""
+        asyncio.run(self._end_world())
+
+    @property
+    def maps(self) -> IdMaps:
+        """The users and groups that pods can run as."""
+        return self._prepared().maps
+
+    @cached_property
+    def machine(self) -> Machine:
+        """What pods see of this machine; raises PythonNotFound."""
+        return Machine.read(find_python(self._options.python))
+
+    @cached_property
+    def binds(self) -> tuple[BindMount, ...]:
+        """What the user shows to every pod."""
+        return tuple(
+            BindMount(str(source), target, read_only, file=source.is_file())
+            for source, target, read_only in self._options.binds
+        )
+
+    async def __aenter__(self) -> Self:
+        """Start everything; raises MachineCannot if the pods' world could not be made."""
+        try:
+            self._node = await NodeClient.connect(self._prepared())
+        except BaseException:
+            self.run.close()
+            raise
+        self.lost = asyncio.get_running_loop().create_future()
+        self._node.closed.add_done_callback(self._on_node_closed)
+        self.cluster = Store(time.time)
+        self._network = Networking(self.cluster, self._node, self._node.name_server)
+        self._logs = Logs(LogFiles(str(self.run.logs), self.on_problem), self.on_line)
+        capacity = machine_capacity()
+        self._agent = Agent(self._surroundings(capacity))
+        scheduler = Scheduler(self.cluster, capacity, node=NODE_NAME, clock=time.time)
+        controller = Controller(self.cluster, installed_plugins())
+        await self._make_node(capacity)
+        self._work = asyncio.create_task(
+            _all(controller.run(), scheduler.run(), self._network.run(), self._agent.run(),
+                 self._clean_up())
+        )  # fmt: skip
+        self._work.add_done_callback(self._on_work_ended)
+        return self
+
+    async def __aexit__(self, *exception: object) -> None:
+        await self._write_objects()
+        self._work.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await self._work
+        self._logs.close()
+        self._network.close()
+        if not self._node.closed.done() and not self._options.keep:
+            with contextlib.suppress(NodeRefused, NodeGone):  # the next run removes what is left
+                await self._node.remove_pod("", [str(self.run.pods)])
+        await self._node.close()
+        with contextlib.suppress(OSError):  # the node mounted on it while it lived
+            self.run.node.rmdir()
+        self.run.close()
+
+    async def submit(self, objects: Sequence[Object]) -> list[Object]:
+        """Create objects, Jobs after all others; returns the Jobs as created."""
+        kinds = [(find_kind(obj["apiVersion"], obj["kind"]), obj) for obj in objects]
+        jobs = []
+        for kind, obj in sorted(kinds, key=lambda pair: pair[0] == JOB):
+            assert kind is not None, "unknown kinds are refused when manifests are loaded"
+            created = await self.cluster.create(kind, obj)
+            if kind == JOB:
+                jobs.append(created)
+        return jobs
+
+    async def drain(self) -> None:
+        """Return when no pod lives any more, so that all output has been handed over."""
+        await self._agent.drain()
+
+    def last_line(self, namespace: str, pod: str, container: str) -> bytes:
+        """The last line that a container printed in its latest run, empty if there is none."""
+        logs = self.run.logs / f"{namespace}_{pod}" / container
+        runs = sorted(logs.glob("*.log"), key=lambda path: int(path.stem))
+        if not runs:
+            return b""
+        with runs[-1].open("rb") as log:
+            log.seek(max(runs[-1].stat().st_size - _TAIL, 0))
+            lines = log.read().splitlines()
+        return lines[-1] if lines else b""
+
+    def _prepared(self) -> World:
+        if self._world is None:
+            raise RuntimeError("prepare() comes first")
+        return self._world
+
+    def _surroundings(self, capacity: dict[str, str]) -> Surroundings:
+        return Surroundings(
+            cluster=self.cluster,
+            node=self._node,
+            network=self._network,
+            logs=self._logs,
+            machine=self.machine,
+            volumes=VolumeWorld(
+                claims=str(self._root / "claims"),
+                maps=self.maps,
+                host_paths=tuple(map(str, self._options.host_paths)),
+                binds=self.binds,
+                capacity=capacity,
+            ),
+            clock=SystemClock(),
+            settings=AgentSettings(
+                node_name=NODE_NAME,
+                node_address=str(NODE_ADDRESS),
+                pods=self.run.pods,
+                keep=self._options.keep,
+            ),
+        )
+
+    async def _make_node(self, capacity: dict[str, str]) -> None:
+        amounts = {**capacity, "pods": "10000"}
+        node = {
+            "apiVersion": NODE.api_version,
+            "kind": NODE.kind,
+            "metadata": {"name": NODE_NAME},
+            "status": {"capacity": amounts, "allocatable": amounts},
+        }
+        await self.cluster.create(NODE, node)
+        for name in ("default", "kube-system"):
+            namespace = {
+                "apiVersion": NAMESPACE.api_version,
+                "kind": NAMESPACE.kind,
+                "metadata": {"name": name, "labels": {"kubernetes.io/metadata.name": name}},
+            }
+            await self.cluster.create(NAMESPACE, namespace)
+
+    async def _clean_up(self) -> None:
+        """Remove what killed runs left; by the node, to which their users' numbers belong."""
+        if found := leftovers(self._root):
+            try:
+                await self._node.remove_pod("", [str(path) for path in found])
+            except NodeRefused as error:
+                self.on_problem(f"files of earlier runs could not be removed: {error}")
+
+    async def _write_objects(self) -> None:
+        """Leave Jobs, pods and Events readable beside the logs."""
+        objects: dict[str, Any] = {
+            kind.plural: (await self.cluster.list(kind)).items for kind in (JOB, POD, EVENT)
+        }
+        path = self.run.path / "objects.json"
+        try:
+            path.write_bytes(msgspec.json.encode(objects))
+        except OSError as error:
+            self.on_problem(f"objects are not kept in {path}: {error.strerror}")
+
+    def _on_node_closed(self, _: asyncio.Future[None]) -> None:
+        if not self.lost.done():
+            self.lost.set_result("the process that held the pods ended, and every pod with it")
+
+    def _on_work_ended(self, work: asyncio.Task[None]) -> None:
+        if work.cancelled() or self.lost.done():
+            return
+        error = work.exception()
+        self.lost.set_result(f"the engine stopped: {error!r}" if error else "the engine stopped")
+
+    async def _end_world(self) -> None:
+        with contextlib.suppress(Exception):
+            node = await NodeClient.connect(self._prepared())
+            await node.close()
+        self.run.close()
+
+
+async def _all(*parts: Coroutine[Any, Any, None]) -> None:
+    async with asyncio.TaskGroup() as group:
+        for part in parts:
+            group.create_task(part)
