@@ -31,6 +31,7 @@ class Agent:
         self._ended: set[str] = set()
         self._objects: dict[tuple[Kind, Key], Object] = {}
         self._exits: Exits = {}
+        self._last_lines: dict[tuple[str, str], bytes] = {}
         self._turn = asyncio.Semaphore(surroundings.settings.starts_at_once)
         self._unwritten: dict[PodLife, None] = {}
         self._write = asyncio.Event()
@@ -57,6 +58,10 @@ class Agent:
     async def drain(self) -> None:
         """Return when no pod lives any more."""
         await self._idle.wait()
+
+    def last_line(self, uid: str, container: str) -> bytes:
+        """The last line that a container printed before it ended, b"" if there was none."""
+        return self._last_lines.get((uid, container), b"")
 
     async def _follow_referred(self, kind: Kind, listed: asyncio.Event) -> None:
         def take(obj: Object, gone: bool) -> None:
@@ -95,6 +100,7 @@ class Agent:
                 self._around,
                 find=self._find_in(pod["metadata"]["namespace"]),
                 exits=self._exits,
+                last_lines=self._last_lines,
                 turn=self._turn,
                 write_soon=self._write_soon,
             )

@@ -51,6 +51,9 @@ class OfPod(Protocol):
     def forget_exit(self, run: str) -> None:
         """That run did not come to be."""
 
+    def said(self, container: str, output: bytes) -> None:
+        """A run of a container is over; ``output`` is the end of what it printed."""
+
     def changed(self) -> None:
         """The facts of a container changed: write status soon."""
 
@@ -235,6 +238,7 @@ class ContainerLife:
         if self._process is not process and isinstance(self.facts.state, Terminated):
             return self.facts.state
         self._process = None
+        self._of_pod.said(self.name, process.log.tail())
         self.started.clear()
         ended = Terminated(
             exited.exit_code,
