@@ -37,12 +37,12 @@ class Container:
         self._unread = b""
         self._early: list[signal.Signals] = []
 
-    def read_status(self) -> bool:
-        """Take in what the sandbox reported; False when there will be no more for now."""
+    def read_status(self) -> bool | None:
+        """Take in what the sandbox reported; False at the end, None when there is nothing now."""
         try:
             data = os.read(self.sandbox.status, 4096)
         except BlockingIOError:
-            return False
+            return None
         *lines, self._unread = (self._unread + data).split(b"\n")
         for line in lines:
             status = _decode(line)

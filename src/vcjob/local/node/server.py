@@ -175,7 +175,8 @@ class NodeServer:
         self._poll.register(sandbox.status, select.POLLIN)
 
     def _read_status(self, container: Container) -> None:
-        if not container.read_status():
+        # None: what was ready was an ended container's pipe whose number this one got.
+        if container.read_status() is False:
             self._poll.unregister(container.sandbox.status)
             del self._by_status[container.sandbox.status]
 
