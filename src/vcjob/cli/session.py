@@ -3,6 +3,7 @@
 import asyncio
 import secrets
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import click
 import msgspec
@@ -61,7 +62,7 @@ async def _run(
         pods = (await engine.cluster.list(POD)).items
         for job in ending.jobs:
             ends = list(_ends(job, pods, engine))
-            screen.result(summary(job, ending.seconds, ends, str(engine.run.logs)))
+            screen.result(summary(job, ending.seconds, ends, _shortened(engine.run.logs)))
     return ending.code
 
 
@@ -133,6 +134,12 @@ class _Output:
         if (namespace, pod) in self._several:
             label = f"{label}/{container}"
         self._screen.pod_line(label, line)
+
+
+def _shortened(path: Path) -> str:
+    """A path below the home directory as shells take it."""
+    home = Path.home()
+    return f"~/{path.relative_to(home)}" if path.is_relative_to(home) else str(path)
 
 
 def _ends(job: Job, pods: Sequence[Object], engine: LocalEngine) -> Iterator[PodEnd]:
