@@ -5,7 +5,10 @@ lives. Nothing is polled. Status is written by one task, so that what changes at
 """
 
 import asyncio
+import functools
 import logging
+
+import msgspec
 
 from vcjob.api.kinds import CONFIG_MAP, PERSISTENT_VOLUME_CLAIM, POD, SECRET, Kind
 from vcjob.api.types import Object
@@ -15,6 +18,7 @@ from vcjob.local.agent.surroundings import Surroundings
 from vcjob.local.following import Key, follow, key_of
 from vcjob.local.node.messages import ContainerExited
 from vcjob.local.volumes.objects import Find
+from vcjob.local.volumes.shared import SharedFiles
 
 _REFERRED = (CONFIG_MAP, SECRET, PERSISTENT_VOLUME_CLAIM)
 _FINAL_PHASES = ("Succeeded", "Failed")
@@ -26,11 +30,17 @@ class Agent:
     """Sees the pods of one node through; takes over ``surroundings.node.on_exit``."""
 
     def __init__(self, surroundings: Surroundings) -> None:
+        # Directories of this machine are read once a run, not for each container.
+        machine = msgspec.structs.replace(
+            surroundings.machine, list=functools.cache(surroundings.machine.list)
+        )
+        surroundings = msgspec.structs.replace(surroundings, machine=machine)
         self._around = surroundings
         self._pods: dict[str, PodLife] = {}
         self._ended: set[str] = set()
         self._objects: dict[tuple[Kind, Key], Object] = {}
         self._exits: Exits = {}
+        self._shared = SharedFiles(str(surroundings.settings.pods / "shared"))
         self._last_lines: dict[tuple[str, str], bytes] = {}
         self._turn = asyncio.Semaphore(surroundings.settings.starts_at_once)
         self._unwritten: dict[PodLife, None] = {}
@@ -101,6 +111,7 @@ class Agent:
                 find=self._find_in(pod["metadata"]["namespace"]),
                 exits=self._exits,
                 last_lines=self._last_lines,
+                shared=self._shared,
                 turn=self._turn,
                 write_soon=self._write_soon,
             )

@@ -33,6 +33,7 @@ from vcjob.local.node.messages import ContainerExited
 from vcjob.local.sandbox.paths import UnsafePath
 from vcjob.local.volumes.objects import Find, MissingReference, VolumeRefused
 from vcjob.local.volumes.pod_volumes import PodVolumes
+from vcjob.local.volumes.shared import SharedFiles
 
 Exits = dict[str, "asyncio.Future[ContainerExited]"]
 """Runs of containers whose end is waited for."""
@@ -46,6 +47,7 @@ class PodLife:
         surroundings: what there is around it.
         find: looks objects up in its namespace.
         exits: where the agent looks for who waits for a container's end.
+        shared: files that many pods see.
         last_lines: where the last line of a container's output is kept, by UID and name.
         turn: lets a bounded number of pods be set up at once.
         write_soon: asks the agent to call ``write_status`` soon.
@@ -59,6 +61,7 @@ class PodLife:
         find: Find,
         exits: Exits,
         last_lines: dict[tuple[str, str], bytes],
+        shared: SharedFiles,
         turn: asyncio.Semaphore,
         write_soon: "Callable[[PodLife], None]",
     ) -> None:
@@ -68,6 +71,7 @@ class PodLife:
         self._find = find
         self._exits = exits
         self._last_lines = last_lines
+        self._shared = shared
         self._turn = turn
         self._write_soon = write_soon
         spec = pod["spec"]
@@ -261,8 +265,7 @@ class PodLife:
     async def _make_volumes(self) -> None:
         around = self.surroundings
         directory = self._directory
-        directory.mkdir(mode=0o700, exist_ok=True)
-        volumes = PodVolumes(self._pod, str(directory), self._find, around.volumes)
+        volumes = PodVolumes(self._pod, str(directory), self._find, around.volumes, self._shared)
         told = ""
         while True:
             self._reference_changed.clear()

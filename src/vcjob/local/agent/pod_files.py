@@ -24,13 +24,11 @@ class PodFiles:
 
     def make(self, pod: Object, address: str, name_server: str) -> None:
         """Write them; raises OSError."""
-        etc = self._directory / "etc"
-        etc.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._directory.mkdir(mode=0o700, exist_ok=True)
         shared = self._directory.parent / _SHARED
-        shared.mkdir(mode=0o700, exist_ok=True)
         self._mounts = (
-            _file(etc / "hosts", "/etc/hosts", files.hosts(pod, address)),
-            _file(etc / "hostname", "/etc/hostname", f"{files.hostname(pod)}\n"),
+            _file(self._directory / "hosts", "/etc/hosts", files.hosts(pod, address)),
+            _file(self._directory / "hostname", "/etc/hostname", f"{files.hostname(pod)}\n"),
             _once(shared, "/etc/resolv.conf", files.resolv_conf(pod, name_server)),
             _once(shared, "/etc/nsswitch.conf", files.NSSWITCH),
         )
@@ -39,8 +37,6 @@ class PodFiles:
         """What ``container`` gets to see; what it mounts itself comes first."""
         own = {str(m.get("mountPath")).rstrip("/") for m in container.get("volumeMounts") or ()}
         message = self._message(container)
-        message.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        message.unlink(missing_ok=True)
         _write(message, "", 0o666)
         target = container.get("terminationMessagePath") or DEFAULT_MESSAGE_PATH
         mounts = (*self._mounts, BindMount(str(message), target, file=True))
@@ -57,7 +53,7 @@ class PodFiles:
             return file.read(MOST_MESSAGE_BYTES).decode("utf-8", "replace")
 
     def _message(self, container: Object) -> Path:
-        return self._directory / "containers" / str(container["name"]) / "termination-log"
+        return self._directory / f"{container['name']}.message"
 
 
 def _file(path: Path, target: str, text: str) -> BindMount:
@@ -69,6 +65,7 @@ def _once(directory: Path, target: str, text: str) -> BindMount:
     """A file that many pods share: its name is that of its content, and nobody may write it."""
     path = directory / hashlib.sha256(text.encode()).hexdigest()[:32]
     if not path.exists():
+        directory.mkdir(mode=0o700, exist_ok=True)
         _write(path, text, 0o644)
     return BindMount(str(path), target, read_only=True, file=True)
 

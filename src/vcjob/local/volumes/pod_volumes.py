@@ -20,6 +20,7 @@ from vcjob.local.volumes.host_paths import Allowed, find_host_path, open_host_pa
 from vcjob.local.volumes.objects import Find, MissingReference, VolumeRefused
 from vcjob.local.volumes.ownership import give_to_group, make_writable, ownership
 from vcjob.local.volumes.plan import Mount
+from vcjob.local.volumes.shared import SharedFiles
 
 
 class VolumeWorld(msgspec.Struct, frozen=True):
@@ -59,11 +60,19 @@ class ContainerMounts(msgspec.Struct, frozen=True):
 class PodVolumes:
     """The volumes of a pod in ``directory``, which is the pod's own and goes with it.
 
-    ``find`` looks objects up in the pod's namespace. Methods raise MissingReference (what is
+    ``find`` looks objects up in the pod's namespace; ``shared`` keeps files that other pods see
+    too. Methods raise MissingReference (what is
     missing may still come), VolumeRefused and UnsafePath (it will not help to wait).
     """
 
-    def __init__(self, pod: Object, directory: str, find: Find, world: VolumeWorld) -> None:
+    def __init__(
+        self,
+        pod: Object,
+        directory: str,
+        find: Find,
+        world: VolumeWorld,
+        shared: SharedFiles | None = None,
+    ) -> None:
         self._directory = directory
         self._find = find
         self._world = world
@@ -72,6 +81,13 @@ class PodVolumes:
         self._volumes = plan.plan_volumes(pod.get("spec") or {}, memory)
         self._owner = ownership(pod, world.maps, privileged=os.geteuid() == 0)
         self._mounted: set[str] = set()
+        self._shared = shared
+        self._shared_places = {
+            name: place
+            for name, volume in self._volumes.items()
+            if shared and isinstance(volume, plan.Content)
+            if (place := shared.place(self._namespace, volume.volume, self._owner))
+        }
 
     @property
     def references(self) -> frozenset[tuple[Kind, str]]:
@@ -95,9 +111,10 @@ class PodVolumes:
                     make_writable(self._make_directory(name), self._owner)
                 case plan.Content(source):
                     files = self._files(source, pod)
-                    directory = self._make_directory(name)
-                    os.chown(directory, self._owner.user, self._owner.group)
-                    os.chmod(directory, 0o755)
+                    if name not in self._shared_places:
+                        directory = self._make_directory(name)
+                        os.chown(directory, self._owner.user, self._owner.group)
+                        os.chmod(directory, 0o755)
                     self._write(name, files)
                 case plan.Claim(claim):
                     self._make_claim(claim)
@@ -233,8 +250,12 @@ class PodVolumes:
         return {path: File(file.data, self._owner.mode(file.mode)) for path, file in files.items()}
 
     def _write(self, name: str, files: Files) -> None:
+        place = self._place(name)
         try:
-            atomic.write_files(self._place(name), files, self._owner.user, self._owner.group)
+            if self._shared and name in self._shared_places:
+                self._shared.write(place, files, self._owner)
+            else:
+                atomic.write_files(place, files, self._owner.user, self._owner.group)
         except OSError as error:
             raise VolumeRefused(
                 f'volume "{name}": its files cannot be written: {error.strerror}'
@@ -261,7 +282,7 @@ class PodVolumes:
         return os.path.join(self._world.claims, checked_name(self._namespace), claim)
 
     def _place(self, name: str) -> str:
-        return os.path.join(self._directory, "volumes", name)
+        return self._shared_places.get(name) or os.path.join(self._directory, "volumes", name)
 
     def _make_directory(self, name: str) -> str:
         place = self._place(name)
