@@ -122,7 +122,7 @@ class _LiveScreen:
 
     def result(self, lines: list[str]) -> None:
         self.flush()
-        self._live.update(self._text(""))
+        self._live.stop()
         for number, line in enumerate(lines):
             self._print(self._text(for_terminal(line), style="" if number else "bold"))
 
