@@ -1,0 +1,198 @@
+"""A node whose containers end when the test says so, and an agent on it; no process is started."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import socket
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from vcjob.api.kinds import POD
+from vcjob.api.types import Object
+from vcjob.controller.clock import SystemClock
+from vcjob.controller.cluster import NotFound
+from vcjob.local.agent.agent import Agent
+from vcjob.local.agent.logs import LogFiles, Logs
+from vcjob.local.agent.surroundings import AgentSettings, Surroundings
+from vcjob.local.node.client import NodeRefused
+from vcjob.local.node.identity import IdMaps, IdRange
+from vcjob.local.node.messages import ContainerExited, StartContainer
+from vcjob.local.sandbox.machine import Machine
+from vcjob.local.sandbox.python import Python
+from vcjob.local.store import Store
+from vcjob.local.volumes.pod_volumes import VolumeWorld
+
+NODE = "here"
+_EVERY_NUMBER = (IdRange(0, 0, 2**32 - 1),)
+
+
+class FakeNode:
+    """Remembers what is asked, by pod name and container; ``exit`` ends a container."""
+
+    def __init__(self) -> None:
+        self.on_exit: Callable[[ContainerExited], None] = lambda exited: None
+        self.starts: list[StartContainer] = []
+        self.signals: list[tuple[str, signal.Signals]] = []
+        self.removed: list[str] = []
+        self.refuse: str = ""
+        self.heeds = {signal.SIGTERM, signal.SIGKILL}
+        self.running: dict[str, int] = {}
+        self._changed = asyncio.Condition()
+
+    async def remove_pod(self, uid: str, directories: Iterable[str] = ()) -> None:
+        self.removed.append(uid)
+
+    async def start_container(
+        self, request: StartContainer, stdin: int, stdout: int, stderr: int
+    ) -> None:
+        if self.refuse:
+            raise NodeRefused(self.refuse)
+        self.starts.append(request)
+        self.running[_container(request.container)] = os.dup(stdout)
+        self._names = {_container(s.container): s.container for s in self.starts}
+        async with self._changed:
+            self._changed.notify_all()
+
+    async def signal(self, container: str, number: signal.Signals) -> None:
+        name = _container(container)
+        self.signals.append((name, number))
+        if number in self.heeds and name in self.running:
+            self.exit(name, 128 + number)
+
+    async def mount(self, target: str, size: int = 0) -> None:
+        raise AssertionError("no volume in memory here")
+
+    async def open_socket(self, pod: str = "") -> socket.socket:
+        raise AssertionError("no probes here")
+
+    def exit(self, container: str, code: int, output: str = "", **facts: bool) -> None:
+        """End a running container after it has printed ``output``."""
+        writer = self.running.pop(container)
+        os.write(writer, output.encode())
+        os.close(writer)
+        self.on_exit(ContainerExited(self._names[container], code, **facts))
+
+    async def started(self, *containers: str, times: int = 1) -> None:
+        """Wait until these were started so many times."""
+
+        def are_there() -> bool:
+            names = [_container(start.container) for start in self.starts]
+            return all(names.count(name) >= times for name in containers)
+
+        async with self._changed:
+            await self._changed.wait_for(are_there)
+
+
+class FakeNetwork:
+    """Addresses in the order of asking."""
+
+    def __init__(self) -> None:
+        self.left: list[str] = []
+        self.told: list[Object] = []
+        self._count = 1
+
+    async def join(self, pod: Object) -> str:
+        self._count += 1
+        return f"10.128.0.{self._count}"
+
+    async def leave(self, pod: Object) -> None:
+        self.left.append(pod["metadata"]["name"])
+
+    def tell_names(self, pod: Object) -> None:
+        self.told.append(pod)
+
+
+class Scene:
+    """An agent at work on a store, a node and a network that only remember."""
+
+    def __init__(self, cluster: Store, node: FakeNode, network: FakeNetwork, agent: Agent) -> None:
+        self.cluster = cluster
+        self.node = node
+        self.network = network
+        self.agent = agent
+        self.lines: list[tuple[str, bytes]] = []
+
+    async def create(self, name: str = "p", **spec: Any) -> Object:
+        """A pod that is bound to the node."""
+        spec.setdefault("containers", [container("main")])
+        body = {"metadata": {"name": name}, "spec": {"nodeName": NODE, **spec}}
+        return await self.cluster.create(POD, body)
+
+    async def pod(self, name: str = "p") -> Object:
+        return await self.cluster.get(POD, "default", name)
+
+    async def until(self, holds: Callable[[Object], object], name: str = "p") -> Object:
+        """The pod once its status is as asked."""
+        listed = await self.cluster.list(POD)
+        for pod in listed.items:
+            if pod["metadata"]["name"] == name and holds(pod["status"]):
+                return pod
+        async for event in self.cluster.watch(POD, listed.resource_version):
+            if event.object["metadata"]["name"] == name and holds(event.object["status"]):
+                return event.object
+        raise AssertionError("watches do not end")
+
+    async def phase(self, phase: str, name: str = "p") -> Object:
+        """The pod once it is in a phase."""
+        return await self.until(lambda status: status["phase"] == phase, name)
+
+    async def gone(self, name: str = "p") -> None:
+        """Wait until the pod's object is gone."""
+        listed = await self.cluster.list(POD)
+        with contextlib.suppress(NotFound):
+            await self.pod(name)
+            async for event in self.cluster.watch(POD, listed.resource_version):
+                if event.type == "DELETED" and event.object["metadata"]["name"] == name:
+                    return
+
+
+def container(name: str, *command: str, **more: Any) -> dict[str, Any]:
+    return {"name": name, "image": "none", "command": list(command) or ["work"], **more}
+
+
+@contextlib.asynccontextmanager
+async def scene(directory: Path, **settings: Any) -> AsyncIterator[Scene]:
+    """An agent that runs; what fails in it fails the test."""
+    cluster, node, network = Store(SystemClock().now), FakeNode(), FakeNetwork()
+    problems: deque[str] = deque()
+    lines: list[tuple[str, bytes]] = []
+    maps = IdMaps(_EVERY_NUMBER, _EVERY_NUMBER)
+    pods = directory / "pods"
+    pods.mkdir()
+    surroundings = Surroundings(
+        cluster=cluster,
+        node=node,
+        network=network,
+        logs=Logs(
+            LogFiles(str(directory / "logs"), problems.append),
+            lambda namespace, pod, name, line: lines.append((name, line)),
+        ),
+        machine=Machine((), (), Python("/usr/bin/python3", ()), list=lambda path: ()),
+        volumes=VolumeWorld(str(directory / "claims"), maps),
+        clock=SystemClock(),
+        settings=msgspec.structs.replace(AgentSettings(NODE, "10.128.0.1", pods), **settings),
+    )
+    agent = Agent(surroundings)
+    found = Scene(cluster, node, network, agent)
+    found.lines = lines
+    working = asyncio.create_task(agent.run())
+    try:
+        yield found
+        assert not working.done(), working.exception()
+    finally:
+        working.cancel()
+        await asyncio.wait([working])
+        for writer in node.running.values():
+            os.close(writer)
+        surroundings.logs.close()
+    assert not problems
+
+
+def _container(run: str) -> str:
+    """``uid/container/restart`` without the rest."""
+    return run.split("/")[1]
