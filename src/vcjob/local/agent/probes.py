@@ -6,6 +6,7 @@ node's own address, which no network policy keeps out.
 
 import asyncio
 import contextlib
+import os
 import socket
 import ssl
 from collections.abc import Callable
@@ -148,7 +149,9 @@ class Prober:
                 return await self._tcp(probe.get("tcpSocket") or {})
         except TimeoutError:
             return _Answer(False, f"no answer within {timeout:g} s")
-        except (OSError, ValueError, NodeRefused) as error:
+        except OSError as error:  # asyncio's own text for a refused connection is not for users
+            return _Answer(False, os.strerror(error.errno) if error.errno else str(error))
+        except (ValueError, NodeRefused) as error:
             return _Answer(False, str(error))
 
     async def _tcp(self, probe: Object) -> _Answer:
