@@ -1,0 +1,154 @@
+"""``vcjob run`` from outside: exit codes and what stands beside them."""
+
+import signal
+from pathlib import Path
+
+import pytest
+from cli_runs import Ended, job, run, start, task, write
+
+SUCCEEDS = ("sh", "-c", "exit 0")
+FAILS = ("sh", "-c", "echo broken; exit 3")
+# Says that it runs, and ends well when asked to end; `wait` lets the shell hear the signal.
+OBEYS = ("sh", "-c", "trap 'echo bye; exit 0' TERM; echo ready; sleep 1000 & wait")
+STUBBORN = ("sh", "-c", "trap '' TERM; echo ready; while :; do sleep 1000; done")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((), "FILE"),
+        (("missing.yaml",), "missing.yaml"),
+        (("job.yaml", "-v", "here"), "SRC:DST"),
+        (("job.yaml", "-v", ".:relative"), "absolute"),
+        (("job.yaml", "-v", "not-here:/x"), "not-here"),
+        (("job.yaml", "-v", ".:/x:rx"), "SRC:DST"),
+        (("job.yaml", "--scale", "worker"), "--scale"),
+        (("job.yaml", "--scale", "worker=-1"), "--scale"),
+        (("job.yaml", "--scale", "nobody=1"), "nobody"),
+        (("job.yaml", "--timeout", "soon"), "soon"),
+        (("job.yaml", "--no-such-option"), "--no-such-option"),
+    ],
+)
+def test_wrong_usage_is_2_and_says_what_is_wrong(
+    tmp_path: Path, arguments: tuple[str, ...], said: str
+) -> None:
+    write(tmp_path, job("demo", task("worker", SUCCEEDS)))
+    ended = run(tmp_path, "run", *arguments)
+    assert ended.code == 2, ended
+    assert said in ended.err
+    assert "Traceback" not in ended.err
+
+
+def test_a_file_without_a_job_is_wrong_usage(tmp_path: Path) -> None:
+    queue = {
+        "apiVersion": "scheduling.volcano.sh/v1beta1",
+        "kind": "Queue",
+        "metadata": {"name": "q"},
+        "spec": {"weight": 1},
+    }
+    ended = run(tmp_path, "run", write(tmp_path, queue))
+    assert ended.code == 2, ended
+    assert "no Job" in ended.err
+
+
+def test_a_refused_manifest_is_3_and_starts_nothing(tmp_path: Path) -> None:
+    ended = run(tmp_path, "run", write(tmp_path, job("demo", task("Worker_1", SUCCEEDS))))
+    assert ended.code == 3, ended
+    assert "Worker_1" in ended.err
+    assert "job.yaml" in ended.err
+    assert ended.err.endswith("vcjob: refused; nothing was started\n")
+    assert ended.out == ""
+
+
+@pytest.mark.local
+def test_a_program_that_pods_do_not_see_is_3_and_named_with_a_cure(tmp_path: Path) -> None:
+    script = tmp_path / "train.sh"
+    script.write_text("#!/bin/sh\n")
+    script.chmod(0o755)
+    ended = run(tmp_path, "run", write(tmp_path, job("demo", task("worker", [str(script)]))))
+    assert ended.code == 3, ended
+    assert str(script) in ended.err
+    assert "-v" in ended.err
+    assert ended.out == ""
+
+
+@pytest.mark.local
+def test_completed_is_0(tmp_path: Path) -> None:
+    ended = run(tmp_path, "run", write(tmp_path, job("demo", task("worker", SUCCEEDS))))
+    assert ended.code == 0, ended
+    assert "demo: Completed" in ended.out
+    assert "worker: 1 succeeded (of 1)" in ended.out
+
+
+@pytest.mark.local
+def test_failed_is_1_and_the_summary_names_the_pod_its_exit_code_and_last_words(
+    tmp_path: Path,
+) -> None:
+    ended = run(tmp_path, "run", write(tmp_path, job("demo", task("worker", FAILS))))
+    assert ended.code == 1, ended
+    assert "demo: Failed" in ended.out
+    assert "  worker-0 ended with Error, exit code 3: broken\n" in ended.out
+
+
+@pytest.mark.local
+def test_a_time_out_terminates_with_5(tmp_path: Path) -> None:
+    manifest = write(tmp_path, job("demo", task("worker", OBEYS)))
+    ended = run(tmp_path, "run", "--timeout", "2s", manifest)
+    assert ended.code == 5, ended
+    assert "demo: Terminated" in ended.out
+    assert "time-out" in ended.err
+
+
+@pytest.mark.local
+def test_one_interrupt_ends_pods_gracefully_with_130(tmp_path: Path) -> None:
+    process = start(tmp_path, "run", write(tmp_path, job("demo", task("worker", OBEYS))))
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"worker-0 | ready\n"
+    process.send_signal(signal.SIGINT)
+    ended = Ended(process)
+    assert ended.code == 130, ended
+    assert ended.lines("worker-0") == ["bye"]
+    assert "demo: Terminated" in ended.out
+
+
+@pytest.mark.local
+def test_two_interrupts_end_pods_at_once_with_130(tmp_path: Path) -> None:
+    stubborn = task("worker", STUBBORN)
+    stubborn["template"]["spec"]["terminationGracePeriodSeconds"] = 3600
+    process = start(tmp_path, "run", write(tmp_path, job("demo", stubborn)))
+    assert process.stdout is not None
+    assert process.stderr is not None
+    assert process.stdout.readline() == b"worker-0 | ready\n"
+    process.send_signal(signal.SIGINT)
+    while b"interrupt again" not in process.stderr.readline():
+        assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    ended = Ended(process)
+    assert ended.code == 130, ended
+    assert "at once" in ended.err
+
+
+@pytest.mark.local
+def test_of_several_jobs_the_worst_decides(tmp_path: Path) -> None:
+    manifest = write(
+        tmp_path,
+        job("good", task("worker", SUCCEEDS)),
+        job("bad", task("worker", FAILS)),
+    )
+    ended = run(tmp_path, "run", manifest)
+    assert ended.code == 1, ended
+    assert "good: Completed" in ended.out
+    assert "bad: Failed" in ended.out
+    assert ended.lines("bad/worker-0") == ["broken"]
+
+
+@pytest.mark.local
+def test_scaling_says_what_it_changes(tmp_path: Path) -> None:
+    hello = task("worker", ("sh", "-c", "echo $VC_WORKER_NUM"), replicas=3)
+    manifest = write(tmp_path, job("demo", hello))
+    ended = run(tmp_path, "run", "--scale", "worker=1", manifest)
+    assert ended.code == 0, ended
+    assert ended.lines("worker-0") == ["1"]
+    assert ended.lines("worker-1") == []
+    assert "worker" in ended.err.splitlines()[0]
+    assert "3" in ended.err.splitlines()[0]
