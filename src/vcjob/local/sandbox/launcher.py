@@ -7,6 +7,7 @@ every container); then the pod's volumes. What is not put there does not exist i
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 
 import msgspec
 
@@ -81,7 +82,7 @@ def launch(container: ContainerSandbox, machine: Machine) -> tuple[Option, ...]:
         *_programs(machine),
         *_kernel_views(machine),
         *_own_programs(machine),
-        *_machine_directories(targets, machine),
+        *_machine_directories(tuple(targets), machine),
         *_volumes(mounts),
         *_working_directory(directory, mounts, machine),
         *(("--remount-ro", "/") if container.read_only_root else ()),
@@ -171,8 +172,16 @@ def _own_programs(machine: Machine) -> Iterator[str]:
         yield from ("--symlink", machine.shell, f"{PRIVATE}/bin/sh")
 
 
-def _machine_directories(targets: list[str], machine: Machine) -> Iterator[str]:
-    """/etc, and every read-only directory that needs a new mount point, as links into a view."""
+@lru_cache(maxsize=64)
+def _machine_directories(targets: tuple[str, ...], machine: Machine) -> tuple[str, ...]:
+    """/etc, and every read-only directory that needs a new mount point, as links into a view.
+
+    Kept, because the pods of a task all have the same: it is most of the work of ``launch``.
+    """
+    return tuple(_opened_directories(targets, machine))
+
+
+def _opened_directories(targets: tuple[str, ...], machine: Machine) -> Iterator[str]:
     opened = {"/etc"}
     for target in targets:
         parent = _to_open(target, machine)
