@@ -81,7 +81,7 @@ def start_sandbox(
             else:
                 options.append(option)
         arguments = kept(os.memfd_create("arguments", os.MFD_CLOEXEC))
-        _write_all(arguments, b"".join(os.fsencode(option) + b"\0" for option in options))
+        _write_all(arguments, os.fsencode("".join(f"{option}\0" for option in options)))
         os.lseek(arguments, 0, os.SEEK_SET)
         status, status_end = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         kept(status_end)

@@ -4,6 +4,7 @@ import os
 import stat
 from collections.abc import Callable, Iterator
 from fnmatch import fnmatch
+from functools import cache
 from pathlib import Path
 from typing import Self
 
@@ -89,6 +90,7 @@ class Machine(msgspec.Struct, frozen=True):
             proc_read_only=tuple(p for p in _PROC_READ_ONLY if os.path.exists(p)),
             shell=shell,
             warnings=warnings,
+            list=cache(list_directory),  # one look for the whole run, as at everything else
         )
 
 
