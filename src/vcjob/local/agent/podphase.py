@@ -159,7 +159,8 @@ def _container_status(container: ContainerFacts) -> Object:
         "name": container.name,
         "image": container.image,
         "imageID": "",
-        "ready": container.ready,
+        # An init container is ready once it has done what it is for.
+        "ready": container.ready or (container.role is Role.INIT and _has_initialized(container)),
         "restartCount": container.restarts,
         "started": container.started,
         "state": _state(container.state),

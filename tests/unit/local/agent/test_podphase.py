@@ -108,6 +108,12 @@ def test_an_ended_pod_is_not_ready_because_it_completed() -> None:
     assert (ready["status"], ready["reason"]) == ("False", "PodCompleted")
 
 
+@pytest.mark.parametrize("code", [0, 1])
+def test_an_init_container_is_ready_when_it_has_succeeded(code: int) -> None:
+    status = pod_status(PodFacts(), [container(ended(code), Role.INIT)], {}, NOW)
+    assert status["initContainerStatuses"][0]["ready"] is (code == 0)
+
+
 def test_container_status_tells_state_last_state_and_restarts() -> None:
     facts = container(RUNS, last=ended(3), restarts=2, id="uid/c/2")
     (shown,) = pod_status(PodFacts(), [facts], {}, NOW)["containerStatuses"]
