@@ -57,6 +57,9 @@ class OfPod(Protocol):
     def changed(self) -> None:
         """The facts of a container changed: write status soon."""
 
+    def ended(self) -> None:
+        """A container has ended for good."""
+
     async def tell(self, type_: str, reason: str, message: str) -> None:
         """Tell an Event on the pod."""
 
@@ -75,13 +78,13 @@ class Process(msgspec.Struct, eq=False):
 
 
 class ContainerLife:
-    """A container of ``of_pod``; ``spec`` is its description."""
+    """A container of ``of_pod``; ``spec`` is its description. ``waits``: for init containers."""
 
-    def __init__(self, of_pod: OfPod, spec: Object, *, init: bool) -> None:
+    def __init__(self, of_pod: OfPod, spec: Object, *, init: bool, waits: bool = False) -> None:
         self.spec = spec
         self.name: str = spec["name"]
         self.role = role_of(spec, init=init)
-        waiting = Waiting("PodInitializing" if not init else "ContainerCreating")
+        waiting = Waiting("PodInitializing" if waits else "ContainerCreating")
         self.facts = ContainerFacts(self.name, spec.get("image", ""), self.role, state=waiting)
         self.started = asyncio.Event()
         """It runs, and its startup probe (if any) has passed."""
@@ -101,6 +104,7 @@ class ContainerLife:
         while True:
             ended = await self._run_once()
             if not restarts(pod_policy, self.spec, self.role, ended.exit_code):
+                self._of_pod.ended()
                 return ended
             self._back_off, delay = self._back_off.after(ended.finished_at - ended.started_at)
             if delay:
@@ -247,7 +251,10 @@ class ContainerLife:
             self._around.clock.now(),
             self._message(exited, process.log),
         )
-        self._set(state=ended, ready=False, started=False, id=process.run)
+        # Not told yet: whether it starts again, or was the pod's last, is told with it.
+        self.facts = msgspec.structs.replace(
+            self.facts, state=ended, ready=False, started=False, id=process.run
+        )
         return ended
 
     def _message(self, exited: ContainerExited, log: ContainerLog) -> str:

@@ -78,7 +78,10 @@ class PodLife:
         self._policy: str = spec.get("restartPolicy") or "Always"
         inits = [ContainerLife(self, c, init=True) for c in spec.get("initContainers") or ()]
         self._inits = inits
-        self._mains = [ContainerLife(self, c, init=False) for c in spec.get("containers") or ()]
+        self._mains = [
+            ContainerLife(self, c, init=False, waits=bool(inits))
+            for c in spec.get("containers") or ()
+        ]
         self._address = ""
         self._joined = False
         self._over = False
@@ -226,6 +229,11 @@ class PodLife:
         """The facts of a container changed: write status soon."""
         self._write_soon(self)
 
+    def ended(self) -> None:
+        """A container has ended for good: told now, unless the pod's own end follows at once."""
+        if not all(isinstance(c.facts.state, Terminated) for c in self._mains):
+            self.changed()
+
     async def tell(self, type_: str, reason: str, message: str) -> None:
         """Tell an Event on the pod."""
         around = self.surroundings
@@ -297,8 +305,9 @@ class PodLife:
             ended = await container.run(self._policy)
             if ended.exit_code:
                 return False
-        for container in self._mains:
-            container.initialized()
+        if self._inits:
+            for container in self._mains:
+                container.initialized()
         return is_initialized(c.facts for c in self._inits)
 
     async def _run_mains(self) -> None:
