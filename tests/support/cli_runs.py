@@ -33,7 +33,12 @@ class Ended:
     """What a ``vcjob`` that has ended left: its exit code and what it said."""
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
-        self.raw, errors = process.communicate()
+        try:
+            self.raw, errors = process.communicate()
+        except BaseException:  # the test's time is over: leave nothing behind
+            process.kill()
+            process.communicate()
+            raise
         self.code = process.returncode
         self.out = self.raw.decode(errors="backslashreplace")
         self.err = errors.decode(errors="backslashreplace")
