@@ -26,6 +26,7 @@ from vcjob.local.sandbox.paths import UnsafePath
 from vcjob.local.volumes.objects import MissingReference, VolumeRefused
 
 _START_ERROR = 128
+_HOOK_SECONDS = 60.0
 _KILL_SECONDS = 30.0
 """A killed process that is still there after this is stuck in the kernel."""
 
@@ -127,6 +128,7 @@ class ContainerLife:
                 await asyncio.shield(process.starting)
         deadline = asyncio.get_running_loop().time() + grace
         if grace > 0:
+            await self._pre_stop(process, grace)
             await self._node.signal(process.run, self._stop_signal)
             await asyncio.wait([process.exited], timeout=_left(deadline))
         if not process.exited.done():
@@ -175,6 +177,7 @@ class ContainerLife:
             return self.cannot_start("StartError", str(error))
         if not process.exited.done():
             self._set(state=Running(process.started_at), id=run)
+            await self._post_start(process)
             await self._watch(process)
         ended = await self._collect(process)
         if ended.reason in ("StartError", "ContainerCannotRun"):
@@ -219,6 +222,34 @@ class ContainerLife:
                 await self._end_failed(probing.result())
         finally:
             probing.cancel()
+
+    async def _post_start(self, process: Process) -> None:
+        """Run the postStart hook; a container whose hook fails is ended."""
+        wrong = await self._run_hook("postStart", process, None)
+        if wrong and not process.exited.done():
+            await self._of_pod.tell("Warning", "FailedPostStartHook", f"{self.name}: {wrong}")
+            await self.end(grace_period(self._of_pod.pod))
+
+    async def _pre_stop(self, process: Process, grace: float) -> None:
+        """Run the preStop hook within the grace period; the container is ended in any case."""
+        if wrong := await self._run_hook("preStop", process, grace):
+            await self._of_pod.tell("Warning", "FailedPreStopHook", f"{self.name}: {wrong}")
+
+    async def _run_hook(self, name: str, process: Process, seconds: float | None) -> str:
+        """Run a hook for at most ``seconds`` while the container lives; returns what went wrong.
+
+        docs/local.md says which kinds of hook are not run.
+        """
+        hook = (self.spec.get("lifecycle") or {}).get(name) or {}
+        if sleep := hook.get("sleep"):
+            wanted = float(sleep.get("seconds") or 0)
+            timeout = wanted if seconds is None else min(wanted, seconds)
+            await asyncio.wait([process.exited], timeout=timeout)
+        elif hook.get("httpGet") or hook.get("tcpSocket"):
+            prober = Prober(self._of_pod.pod, self.spec, self._around)
+            answer = await prober.answer(hook, _HOOK_SECONDS if seconds is None else seconds)
+            return "" if answer.good else f"{name} hook: {answer.message}"
+        return ""
 
     def _seen(self, watch: Watch) -> None:
         if watch.started:

@@ -167,7 +167,7 @@ GROUPS: Mapping[str, tuple[Rule, ...]] = {
                     "terminationGracePeriodSeconds",
                 )
             ),
-            text="from inside the pod's network",
+            text="asked from the node's address, which no network policy keeps out",
         ),
         _warned(
             *(
@@ -177,7 +177,25 @@ GROUPS: Mapping[str, tuple[Rule, ...]] = {
             ),
             text="not run; the probe counts as passed",
         ),
-        _warned("C.lifecycle", text="hooks are not run; SIGTERM comes at once"),
+        _honoured("C.lifecycle", text="see the next rows", alone=True),
+        _honoured("C.lifecycle.stopSignal", text="sent instead of SIGTERM"),
+        _honoured(
+            *(f"C.lifecycle.{hook}" for hook in ("postStart", "preStop")),
+            text="a container whose postStart fails is ended; preStop is part of the grace period",
+            alone=True,
+        ),
+        _honoured(
+            *(
+                f"C.lifecycle.{hook}.{kind}"
+                for hook in ("postStart", "preStop")
+                for kind in ("httpGet", "tcpSocket", "sleep")
+            ),
+            text="asked from outside the container",
+        ),
+        _warned(
+            *(f"C.lifecycle.{hook}.exec" for hook in ("postStart", "preStop")),
+            text="not run: no program is started inside a running container",
+        ),
     ),
     "Resources": (
         _honoured("C.resources", text="see the next rows", alone=True),

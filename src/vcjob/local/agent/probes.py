@@ -68,7 +68,9 @@ class Failed(msgspec.Struct, frozen=True):
     grace: float | None = None
 
 
-class _Answer(msgspec.Struct, frozen=True):
+class Answer(msgspec.Struct, frozen=True):
+    """What was answered: good or not, and in words."""
+
     good: bool
     message: str = ""
 
@@ -115,7 +117,7 @@ class Prober:
         opinion = Opinion(None)
         await asyncio.sleep(thresholds.initial_delay)
         while True:
-            answer = await self._answer(probe, thresholds.timeout)
+            answer = await self.answer(probe, thresholds.timeout)
             opinion = opinion.after(answer.good, thresholds)
             if opinion.good is False:
                 grace = probe.get("terminationGracePeriodSeconds")
@@ -134,31 +136,32 @@ class Prober:
         ready = False
         await asyncio.sleep(thresholds.initial_delay)
         while True:
-            answer = await self._answer(probe, thresholds.timeout)
+            answer = await self.answer(probe, thresholds.timeout)
             opinion = opinion.after(answer.good, thresholds)
             if bool(opinion.good) is not ready:
                 ready = bool(opinion.good)
                 report(Watch(ready, True))
             await asyncio.sleep(thresholds.period)
 
-    async def _answer(self, probe: Object, timeout: float) -> _Answer:
+    async def answer(self, probe: Object, timeout: float) -> Answer:
+        """Ask once what a probe or a hook (httpGet, tcpSocket) says; ``timeout`` is in seconds."""
         try:
             async with asyncio.timeout(timeout):
                 if http := probe.get("httpGet"):
                     return await self._http(http)
                 return await self._tcp(probe.get("tcpSocket") or {})
         except TimeoutError:
-            return _Answer(False, f"no answer within {timeout:g} s")
+            return Answer(False, f"no answer within {timeout:g} s")
         except OSError as error:  # asyncio's own text for a refused connection is not for users
-            return _Answer(False, os.strerror(error.errno) if error.errno else str(error))
+            return Answer(False, os.strerror(error.errno) if error.errno else str(error))
         except (ValueError, NodeRefused) as error:
-            return _Answer(False, str(error))
+            return Answer(False, str(error))
 
-    async def _tcp(self, probe: Object) -> _Answer:
+    async def _tcp(self, probe: Object) -> Answer:
         with contextlib.closing(await self._connect(probe)):
-            return _Answer(True)
+            return Answer(True)
 
-    async def _http(self, probe: Object) -> _Answer:
+    async def _http(self, probe: Object) -> Answer:
         connection = await self._connect(probe)
         context = None
         if probe.get("scheme") == "HTTPS":
@@ -177,7 +180,7 @@ class Prober:
             code = int(rest[:3])
             if not version.startswith("HTTP/"):
                 raise ValueError("the answer is not HTTP")
-            return _Answer(200 <= code < 400, f"HTTP status {code}")
+            return Answer(200 <= code < 400, f"HTTP status {code}")
         finally:
             writer.close()
 

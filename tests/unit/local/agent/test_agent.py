@@ -68,7 +68,7 @@ class FakeNode:
         raise AssertionError("no test has a volume in memory")
 
     async def open_socket(self, pod: str = "") -> socket.socket:
-        raise AssertionError("no test has a probe")
+        raise NodeRefused("nothing can be reached")
 
     def end(self, name: str, exit_code: int = 0) -> None:
         if name in self.running:
@@ -271,6 +271,35 @@ def test_deletion_sends_sigterm_and_sigkill_only_to_who_does_not_listen(
         await world.until_gone()
         signals = [number for _, number in world.node.signals]
         assert signals == [signal.SIGTERM, *([signal.SIGKILL] if ignores else [])]
+
+    in_a_world(tmp_path, test)
+
+
+def test_a_failing_pre_stop_hook_is_told_and_the_container_ended_all_the_same(
+    tmp_path: Path,
+) -> None:
+    async def test(world: World) -> None:
+        hook = {"preStop": {"httpGet": {"port": 80}}}
+        await world.create(containers=[container("main", lifecycle=hook)])
+        await world.until_running("main/0")
+        await world.until(phase("Running"))
+        await world.store.delete(POD, "default", "pod")
+        await world.until_gone()
+        assert world.node.signals == [("main/0", signal.SIGTERM)]
+        assert ("FailedPreStopHook", "main: preStop hook: nothing can be reached") in (
+            await world.events()
+        )
+
+    in_a_world(tmp_path, test)
+
+
+def test_a_container_whose_post_start_hook_fails_is_ended(tmp_path: Path) -> None:
+    async def test(world: World) -> None:
+        hook = {"postStart": {"tcpSocket": {"port": 80}}, "stopSignal": "SIGINT"}
+        await world.create(containers=[container("main", lifecycle=hook)])
+        failed = await world.until(phase("Failed"))
+        assert world.node.signals == [("main/0", signal.SIGINT)]
+        assert failed["status"]["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 130
 
     in_a_world(tmp_path, test)
 
