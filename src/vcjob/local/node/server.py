@@ -24,6 +24,9 @@ from vcjob.local.node.spawn import own_maps, start_sandbox
 from vcjob.local.node.wire import Inbox, Outbox
 from vcjob.local.sandbox.paths import remove_tree
 
+_MOST_AT_GATES = 4
+"""Sandboxes on their way at once: each is a copy of this process, of some MB, until it runs."""
+
 
 class Network(Protocol):
     """What the node needs of the pods' network (``local/network``)."""
@@ -71,6 +74,7 @@ class NodeServer:
         self._containers: dict[str, Container] = {}
         self._by_monitor: dict[int, Container] = {}
         self._by_status: dict[int, Container] = {}
+        self._at_gates: dict[int, tuple[Container, int]] = {}
         self._poll = select.poll()
         self._decode = msgspec.msgpack.Decoder(messages.Call).decode
         self._home = os.open("/proc/self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
@@ -102,6 +106,8 @@ class NodeServer:
                 elif fd == control:
                     if happened & ~select.POLLOUT and not self._take_requests():
                         return
+                elif fd in self._at_gates:
+                    self._let_through(fd)
                 elif fd in self._by_status:
                     self._read_status(self._by_status[fd])
 
@@ -132,7 +138,7 @@ class NodeServer:
             case messages.RemovePod(uid, directories):
                 return self._remove_pod(call.number, uid, directories)
             case messages.StartContainer() as request:
-                self._start(request)
+                return self._start(call.number, request)
             case messages.SignalContainer(name, number):
                 if container := self._containers.get(name):
                     container.send(signal.Signals(number))
@@ -149,7 +155,7 @@ class NodeServer:
                 syscalls.mount("tmpfs", target, "tmpfs", flags, options)
         return messages.Done(call.number)
 
-    def _start(self, request: messages.StartContainer) -> None:
+    def _start(self, number: int, request: messages.StartContainer) -> messages.Done | None:
         stdio = self._inbox.take_fds(3)
         group = None
         try:
@@ -173,6 +179,30 @@ class NodeServer:
         self._by_monitor[sandbox.monitor] = container
         self._by_status[sandbox.status] = container
         self._poll.register(sandbox.status, select.POLLIN)
+        if sandbox.gate is None:
+            return messages.Done(number)
+        if len(self._at_gates) == _MOST_AT_GATES:
+            self._let_through(next(iter(self._at_gates)))
+        self._at_gates[sandbox.gate.fileno()] = (container, number)
+        self._poll.register(sandbox.gate, select.POLLIN)
+        return None
+
+    def _let_through(self, fd: int) -> None:
+        """Let a sandbox that is ready go on, and answer. One that could not start exits anyway."""
+        container, number = self._at_gates.pop(fd)
+        self._poll.unregister(fd)
+        sandbox = container.sandbox
+        assert sandbox.gate is not None, "only those with a gate wait at one"
+        if self._by_monitor.get(sandbox.monitor) is not container:
+            sandbox.gate.close()
+            self._answer(messages.Done(number, "the container ended before its program started"))
+            return
+        try:
+            sandbox.gate.let_through(sandbox.monitor, self._maps)
+        except OSError as error:
+            self._answer(messages.Done(number, str(error)))
+        else:
+            self._answer(messages.Done(number))
 
     def _read_status(self, container: Container) -> None:
         # None: what was ready was an ended container's pipe whose number this one got.

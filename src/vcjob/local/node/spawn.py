@@ -32,10 +32,14 @@ _FILE_LIMIT = resource.getrlimit(resource.RLIMIT_NOFILE)
 
 
 class Sandbox(msgspec.Struct):
-    """A running bubblewrap: its process, and the pipe it tells the container's pid and end on."""
+    """A bubblewrap: its process, and the pipe it tells the container's pid and end on.
+
+    ``gate`` is where it waits until it is let through, None where it need not wait.
+    """
 
     monitor: int
     status: int
+    gate: "Gate | None" = None
 
 
 def own_maps() -> IdMaps:
@@ -57,6 +61,9 @@ def start_sandbox(
     group: ContainerGroup | None = None,
 ) -> Sandbox:
     """Start a container in the network namespace ``netns``; raises OSError, UnsafePath.
+
+    One with a gate goes on when it was let through, which is not waited for here: it takes the
+    child some milliseconds to get there, and the node starts containers one after another.
 
     ``program`` is bubblewrap, ``maps`` this process's own maps (``own_maps``), ``group`` what the
     kernel limits the container by.
@@ -87,7 +94,7 @@ def start_sandbox(
         kept(status_end)
         inherited += [arguments, status_end]
         argv = [program, "--args", str(arguments), "--json-status-fd", str(status_end)]
-        gate = _Gate() if request.user == 0 else None
+        gate = Gate() if request.user == 0 else None
         if gate is None:
             namespace = kept(_make_user_namespace(request, maps))
             inherited.append(namespace)
@@ -108,21 +115,33 @@ def start_sandbox(
                 _become(request)
             os.execve(program, argv, {})
 
-        monitor = _fork(become_sandbox)
         try:
-            if gate:
-                gate.let_through(monitor, maps)
+            monitor = _fork(become_sandbox)
         except OSError:
             os.close(status)
             raise
-        return Sandbox(monitor, status)
+        if gate:
+            gate.leave_to_child()
+        return Sandbox(monitor, status, gate)
 
 
-class _Gate:
+class Gate:
     """Where a child that made its user namespace waits for its parent to write the maps."""
 
     def __init__(self) -> None:
         self._parent, self._child = socket.socketpair()
+
+    def fileno(self) -> int:
+        """The descriptor that is ready to be read when the child is there, or has ended."""
+        return self._parent.fileno()
+
+    def leave_to_child(self) -> None:
+        """In the parent after the fork: close the child's end."""
+        self._child.close()
+
+    def close(self) -> None:
+        """In the parent: nobody will be let through."""
+        self._parent.close()
 
     def enter(self) -> None:
         """In the child: make the namespace, wait, and give up making more of them below it."""
@@ -136,7 +155,6 @@ class _Gate:
 
     def let_through(self, child: int, maps: IdMaps) -> None:
         """In the parent: write the maps and let the child go on. Raises OSError."""
-        self._child.close()
         with self._parent:
             if not self._parent.recv(1):
                 raise OSError(errno.EPERM, "no user namespace for the container")
@@ -149,7 +167,7 @@ class _Gate:
 
 def _make_user_namespace(request: StartContainer, maps: IdMaps) -> int:
     """A user namespace that belongs to the container's user, so that its bubblewrap may enter."""
-    gate = _Gate()
+    gate = Gate()
     held, hold = socket.socketpair()
 
     def make() -> None:
@@ -162,6 +180,7 @@ def _make_user_namespace(request: StartContainer, maps: IdMaps) -> int:
         os._exit(0)
 
     child = _fork(make)
+    gate.leave_to_child()
     hold.close()
     with held:
         gate.let_through(child, maps)
