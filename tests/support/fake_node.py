@@ -40,6 +40,9 @@ class FakeNode:
         self.signals: list[tuple[str, signal.Signals]] = []
         self.removed: list[str] = []
         self.refuse: str = ""
+        self.hold: asyncio.Future[None] | None = None
+        """Where set, a start is answered when this is resolved."""
+        self.asked = asyncio.Event()
         self.heeds = {signal.SIGTERM, signal.SIGKILL}
         self.running: dict[str, int] = {}
         self._changed = asyncio.Condition()
@@ -50,6 +53,9 @@ class FakeNode:
     async def start_container(
         self, request: StartContainer, stdin: int, stdout: int, stderr: int
     ) -> None:
+        self.asked.set()
+        if self.hold:
+            await self.hold
         if self.refuse:
             raise NodeRefused(self.refuse)
         self.starts.append(request)

@@ -167,6 +167,8 @@ class ContainerLife:
         process = Process(run, self._of_pod.expect_exit(run), log, self._around.clock.now())
         self._process = process
         process.starting = asyncio.create_task(self._request(start, log))
+        # Whoever waits for it may be cancelled, and the node may go: then nobody is to hear of it.
+        process.starting.add_done_callback(lambda task: task.cancelled() or task.exception())
         try:
             await asyncio.shield(process.starting)
         except NodeRefused as error:

@@ -1,6 +1,7 @@
 """Containers of pods through their life: restarts and their back-off, reasons, last words."""
 
 import asyncio
+import gc
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from fake_node import Scene, container, scene
 
 from vcjob.api.kinds import CONFIG_MAP, EVENT, POD
 from vcjob.api.types import Object
+from vcjob.local.node.client import NodeGone
 
 Story = Callable[[Scene], Awaitable[None]]
 
@@ -166,6 +168,27 @@ def test_a_failed_container_can_show_the_end_of_its_log(tmp_path: Path) -> None:
         assert ended["message"] == "no such file\n"
 
     play(tmp_path, story)
+
+
+def test_an_agent_that_is_stopped_while_a_container_starts_leaves_no_complaint(
+    tmp_path: Path,
+) -> None:
+    complaints: list[dict[str, Any]] = []
+
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda _, complaint: complaints.append(complaint))
+        async with scene(tmp_path) as stage:
+            stage.node.hold = loop.create_future()
+            await stage.create()
+            await stage.node.asked.wait()
+        stage.node.hold.set_exception(NodeGone("the node is gone"))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)  # the start hears of it; what it says is dropped with its task
+
+    asyncio.run(main())
+    gc.collect()
+    assert complaints == []
 
 
 def test_the_last_line_of_output_is_known(tmp_path: Path) -> None:
