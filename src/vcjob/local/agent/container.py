@@ -5,7 +5,6 @@ to this object and not to a task: a cancelled ``run`` leaves it running until ``
 """
 
 import asyncio
-import contextlib
 import os
 import signal
 from typing import Protocol
@@ -124,8 +123,11 @@ class ContainerLife:
         if process is None:
             return
         if process.starting:
-            with contextlib.suppress(NodeRefused):
+            try:
                 await asyncio.shield(process.starting)
+            except NodeRefused as error:
+                self._not_started(process, error)
+                return
         deadline = asyncio.get_running_loop().time() + grace
         if grace > 0:
             await self._pre_stop(process, grace)
@@ -147,23 +149,20 @@ class ContainerLife:
         self._set(state=ended)
         return ended
 
+    def _not_started(self, process: Process, error: NodeRefused) -> Terminated:
+        self._process = None
+        self._of_pod.forget_exit(process.run)
+        process.log.end()
+        return self.cannot_start("StartError", str(error))
+
     async def _run_once(self) -> Terminated:
         run = f"{self._of_pod.pod['metadata']['uid']}/{self.name}/{self.facts.restarts}"
         try:
             start = await self._start(run)
-        except (CannotStart, VolumeRefused, UnsafePath) as error:
+            log = self._open_log()
+        except (CannotStart, VolumeRefused, UnsafePath, OSError) as error:
             await self._of_pod.tell("Warning", "Failed", str(error))
             return self.cannot_start("ContainerCannotRun", str(error))
-        if start.skipped:
-            await self._of_pod.tell(
-                "Warning", "InvalidEnvironmentVariableNames",
-                f"container {self.name}: no variables could be made of the envFrom keys "
-                f"{', '.join(start.skipped)}",
-            )  # fmt: skip
-        metadata = self._of_pod.pod["metadata"]
-        log = self._around.logs.open(
-            metadata["namespace"], metadata["name"], self.name, self.facts.restarts
-        )
         process = Process(run, self._of_pod.expect_exit(run), log, self._around.clock.now())
         self._process = process
         process.starting = asyncio.create_task(self._request(start, log))
@@ -172,11 +171,14 @@ class ContainerLife:
         try:
             await asyncio.shield(process.starting)
         except NodeRefused as error:
-            self._process = None
-            self._of_pod.forget_exit(run)
-            await log.finished()
             await self._of_pod.tell("Warning", "Failed", str(error))
-            return self.cannot_start("StartError", str(error))
+            return self._not_started(process, error)
+        if start.skipped:
+            await self._of_pod.tell(
+                "Warning", "InvalidEnvironmentVariableNames",
+                f"container {self.name}: no variables could be made of the envFrom keys "
+                f"{', '.join(start.skipped)}",
+            )  # fmt: skip
         if not process.exited.done():
             self._set(state=Running(process.started_at), id=run)
             await self._post_start(process)
@@ -185,6 +187,12 @@ class ContainerLife:
         if ended.reason in ("StartError", "ContainerCannotRun"):
             await self._of_pod.tell("Warning", "Failed", f"{self.name}: {ended.message}")
         return ended
+
+    def _open_log(self) -> ContainerLog:
+        metadata = self._of_pod.pod["metadata"]
+        return self._around.logs.open(
+            metadata["namespace"], metadata["name"], self.name, self.facts.restarts
+        )
 
     async def _start(self, run: str) -> Start:
         """How to start it, once everything is there that it refers to."""

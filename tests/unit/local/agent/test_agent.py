@@ -1,6 +1,7 @@
 """Pods seen through by the agent on a node that only writes down what it is asked."""
 
 import asyncio
+import errno
 import os
 import signal
 import socket
@@ -18,10 +19,12 @@ from vcjob.controller.clock import SystemClock
 from vcjob.controller.cluster import NotFound
 from vcjob.local.agent.agent import Agent
 from vcjob.local.agent.logs import LogFiles, Logs
+from vcjob.local.agent.pod_files import PodFiles
 from vcjob.local.agent.surroundings import AgentSettings, Surroundings
 from vcjob.local.node.client import NodeRefused
 from vcjob.local.node.identity import IdMaps, IdRange
 from vcjob.local.node.messages import ContainerExited, StartContainer
+from vcjob.local.sandbox.launcher import BindMount
 from vcjob.local.sandbox.machine import Machine
 from vcjob.local.sandbox.python import Python
 from vcjob.local.store import Store
@@ -363,6 +366,21 @@ def test_a_container_that_the_node_cannot_start_has_ended_with_128(tmp_path: Pat
         assert (state["exitCode"], state["reason"], state["message"]) == (
             128, "StartError", "no room",
         )  # fmt: skip
+
+    in_a_world(tmp_path, test)
+
+
+def test_a_full_disk_fails_the_pod_and_not_the_engine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(files: PodFiles, container: Object) -> tuple[BindMount, ...]:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    async def test(world: World) -> None:
+        monkeypatch.setattr(PodFiles, "mounts", full)
+        await world.create()
+        failed = await world.until(phase("Failed"))
+        assert os.strerror(errno.ENOSPC) in str(failed["status"])
 
     in_a_world(tmp_path, test)
 
