@@ -220,3 +220,16 @@ def test_a_flood_of_output_arrives_whole(tmp_path: Path) -> None:
     ended = run(tmp_path, "run", write(tmp_path, job("demo", task("worker", floods))))
     assert ended.code == 0
     assert ended.lines("worker-0") == [*map(str, range(1, 300_001)), "flood is over"]
+
+
+def test_a_reader_that_goes_away_ends_the_run_without_a_traceback(tmp_path: Path) -> None:
+    process = start(tmp_path, "run", write(tmp_path, job("demo", task("worker", ("yes", "on")))))
+    assert process.stdout is not None
+    assert process.stderr is not None
+    assert process.stdout.readline() == b"worker-0 | on\n"
+    process.stdout.close()
+    with process.stderr:
+        errors = process.stderr.read().decode()
+    assert process.wait() == 1
+    assert "output cannot be written: Broken pipe" in errors
+    assert "Traceback" not in errors

@@ -108,6 +108,9 @@ class Follower:
                     self._on_event(obj)
                 case _Happening.TICK:
                     self._screen.flush()
+                    if self._screen.broken:
+                        self._screen.note(f"{self._screen.broken}; stopping at once")
+                        return ExitCode.FAILED
                     self._screen.status(
                         status_line(list(self._jobs.values()), time.monotonic() - self._started)
                     )

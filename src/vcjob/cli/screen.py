@@ -4,7 +4,10 @@ Pods' output goes to standard output, what vcjob itself says to standard error (
 stand above the status line).
 """
 
+import contextlib
+import os
 import sys
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Protocol, Self
 
 from vcjob.cli.podtext import colour_of, decode, for_terminal
@@ -17,7 +20,12 @@ _REDRAWS_A_SECOND = 8
 
 
 class Screen(Protocol):
-    """Shows a run. Use it as a context manager; on leaving, everything has been written."""
+    """Shows a run. Use it as a context manager; on leaving, everything has been written.
+
+    ``broken`` says why nothing can be shown any more (the reader is gone, the disk is full).
+    """
+
+    broken: str
 
     def __enter__(self) -> Self:
         """Start drawing."""
@@ -56,6 +64,7 @@ class _PlainScreen:
     """Lines only: pods' bytes as they are behind their label, for files, pipes and CI."""
 
     def __init__(self, label_width: int) -> None:
+        self.broken = ""
         self._width = label_width
         self._output = sys.stdout.buffer
 
@@ -66,21 +75,37 @@ class _PlainScreen:
         self.flush()
 
     def pod_line(self, label: str, line: bytes) -> None:
-        self._output.write(f"{label:<{self._width}} | ".encode() + line + b"\n")
+        with self._until_broken():
+            self._output.write(f"{label:<{self._width}} | ".encode() + line + b"\n")
 
     def note(self, text: str) -> None:
         self.flush()
-        print(f"vcjob: {text}", file=sys.stderr, flush=True)
+        # Who closed standard error does not want to hear us; the run goes on without notes.
+        with contextlib.suppress(BrokenPipeError):
+            print(f"vcjob: {text}", file=sys.stderr, flush=True)
 
     def status(self, text: str) -> None:
         """Nothing: a file is not redrawn. Phase changes are told by ``note``."""
 
     def result(self, lines: list[str]) -> None:
-        self._output.write("".join(f"{line}\n" for line in lines).encode())
+        with self._until_broken():
+            self._output.write("".join(f"{line}\n" for line in lines).encode())
         self.flush()
 
     def flush(self) -> None:
-        self._output.flush()
+        with self._until_broken():
+            self._output.flush()
+
+    @contextlib.contextmanager
+    def _until_broken(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            self.broken = f"output cannot be written: {error.strerror}"
+            # What is buffered would fail again at each flush, the last time at Python's exit.
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, self._output.fileno())
+            os.close(nowhere)
 
 
 class _LiveScreen:
@@ -90,6 +115,7 @@ class _LiveScreen:
         from rich.live import Live
         from rich.text import Text
 
+        self.broken = ""
         self._text = Text
         self._console = console
         self._width = label_width
