@@ -7,7 +7,6 @@ is written and the node takes the pod away.
 """
 
 import asyncio
-import contextlib
 from collections.abc import Callable
 
 from vcjob.api.kinds import POD, Kind
@@ -95,6 +94,7 @@ class PodLife:
         self._reference_changed = asyncio.Event()
         self._references: frozenset[tuple[Kind, str]] = frozenset()
         self._living: asyncio.Task[None] | None = None
+        self._telling: set[asyncio.Task[None]] = set()
         self._ending = asyncio.Event()
         self._gone = False
 
@@ -290,9 +290,15 @@ class PodLife:
 
     def _update_volumes(self) -> None:
         assert self._volumes is not None
-        with contextlib.suppress(MissingReference, VolumeRefused, UnsafePath):
-            # What is missing or wrong now leaves the files as they are, as kubelet does.
+        try:
             self._volumes.update(self._pod)
+        except MissingReference:
+            pass  # what is missing now leaves the files as they are, as kubelet does
+        except (VolumeRefused, UnsafePath) as error:  # a full disk, for example
+            message = f"files do not follow a change: {error}"
+            telling = asyncio.create_task(self.tell("Warning", "FailedMount", message))
+            self._telling.add(telling)
+            telling.add_done_callback(self._telling.discard)
 
     async def _run_inits(self, beside: "list[asyncio.Task[Terminated]]") -> bool:
         """Run init containers in turn; False if one failed for good. Sidecars stay, ``beside``."""

@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import shutil
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -130,6 +131,22 @@ def test_a_pod_waits_for_what_its_volume_shows(tmp_path: Path) -> None:
         await stage.until(lambda status: status.get("podIP"))
         await stage.cluster.create(CONFIG_MAP, {"metadata": {"name": "files"}, "data": {"a": "b"}})
         await stage.phase("Running")
+
+    play(tmp_path, story)
+
+
+def test_files_that_cannot_be_written_any_more_end_nothing_and_are_told(tmp_path: Path) -> None:
+    async def story(stage: Scene) -> None:
+        files = {"metadata": {"name": "files"}, "data": {"a": "b"}}
+        await stage.cluster.create(CONFIG_MAP, files)
+        await stage.create(volumes=[{"name": "v", "configMap": {"name": "files"}}])
+        await stage.phase("Running")
+        shutil.rmtree(tmp_path / "pods")
+        (tmp_path / "pods").touch()
+        listed = await stage.cluster.list(EVENT)
+        await stage.cluster.patch(CONFIG_MAP, "default", "files", {"data": {"a": "c"}})
+        told = await anext(aiter(stage.cluster.watch(EVENT, listed.resource_version)))
+        assert told.object["message"].startswith("files do not follow a change: ")
 
     play(tmp_path, story)
 
