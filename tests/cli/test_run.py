@@ -73,6 +73,23 @@ def test_a_program_that_pods_do_not_see_is_3_and_named_with_a_cure(tmp_path: Pat
 
 
 @pytest.mark.local
+def test_an_empty_program_is_refused_where_it_stands(tmp_path: Path) -> None:
+    ended = run(tmp_path, "run", write(tmp_path, job("demo", task("worker", [""]))))
+    assert ended.code == 3, ended
+    assert "spec.tasks[0].template.spec.containers[0].command[0]" in ended.err
+
+
+@pytest.mark.local
+def test_output_that_cannot_be_written_is_not_a_success(tmp_path: Path) -> None:
+    manifest = write(tmp_path, job("demo", task("worker", SUCCEEDS)))
+    with Path("/dev/full").open("wb") as full:
+        process = start(tmp_path, "run", manifest, stdout=full)
+        ended = Ended(process)
+    assert ended.code == 1, ended
+    assert "output cannot be written: No space left on device" in ended.err
+
+
+@pytest.mark.local
 def test_completed_is_0(tmp_path: Path) -> None:
     ended = run(tmp_path, "run", write(tmp_path, job("demo", task("worker", SUCCEEDS))))
     assert ended.code == 0, ended

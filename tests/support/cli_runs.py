@@ -5,7 +5,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import yaml
 
@@ -17,14 +17,16 @@ def environment(directory: Path) -> dict[str, str]:
     return {**os.environ, "XDG_STATE_HOME": str(directory / "state")}
 
 
-def start(directory: Path, *arguments: str | Path) -> subprocess.Popen[bytes]:
-    """Start ``vcjob`` in ``directory``, with its output in pipes."""
+def start(
+    directory: Path, *arguments: str | Path, stdout: int | IO[bytes] = subprocess.PIPE
+) -> subprocess.Popen[bytes]:
+    """Start ``vcjob`` in ``directory``, with its output in pipes unless told otherwise."""
     return subprocess.Popen(
         [sys.executable, "-m", "vcjob", *map(str, arguments)],
         cwd=directory,
         env=environment(directory),
         stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
+        stdout=stdout,
         stderr=subprocess.PIPE,
     )
 
@@ -34,12 +36,13 @@ class Ended:
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         try:
-            self.raw, errors = process.communicate()
+            output, errors = process.communicate()
         except BaseException:  # the test's time is over: leave nothing behind
             process.kill()
             process.communicate()
             raise
         self.code = process.returncode
+        self.raw = output or b""
         self.out = self.raw.decode(errors="backslashreplace")
         self.err = errors.decode(errors="backslashreplace")
 

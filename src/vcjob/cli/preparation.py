@@ -90,6 +90,12 @@ def _invisible(
             path,
             "say what to run: command: [...]",
         )
+    if not command[0]:
+        return Problem(
+            f"the command of container {container['name']} begins with an empty text",
+            (*path, 0),
+            "name the program to run",
+        )
     volumes = [
         BindMount(_UNKNOWN, mount["mountPath"]) for mount in container.get("volumeMounts") or ()
     ]

@@ -49,7 +49,11 @@ def run_session(engine: LocalEngine, loaded: Loaded, settings: Settings) -> Exit
     with open_screen(column_width(labels.values())) as screen:
         engine.on_line = _Output(screen, labels, _several_containers(jobs))
         engine.on_problem = screen.note
-        return asyncio.run(_run(engine, [*others, *jobs], screen, settings))
+        code = asyncio.run(_run(engine, [*others, *jobs], screen, settings))
+        if screen.broken and code == ExitCode.COMPLETED:
+            screen.note(screen.broken)
+            return ExitCode.FAILED
+        return code
 
 
 async def _run(
