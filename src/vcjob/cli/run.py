@@ -68,8 +68,6 @@ class _Seconds(click.ParamType[float]):
 @click.option("--python", metavar="PATH", type=click.Path(exists=True, path_type=Path),
               help="The Python that pods see as python (an interpreter or an environment's "
               "directory). Default: the active environment, else vcjob's own.")  # fmt: skip
-@click.option("--map-users", is_flag=True,
-              help="As root: run pods as an unprivileged range of users.")  # fmt: skip
 @click.option("--scale", "scales", multiple=True, metavar="TASK=N",
               help="Run N replicas of TASK instead of what the manifest says.")  # fmt: skip
 @click.option("--timeout", type=_Seconds(), help="Terminate the Jobs after this long.")
@@ -81,7 +79,6 @@ def run(
     binds: tuple[tuple[Path, str, bool], ...],
     host_paths: tuple[Path, ...],
     python: Path | None,
-    map_users: bool,
     scales: tuple[str, ...],
     timeout: float | None,
     keep: bool,
@@ -111,20 +108,19 @@ def run(
     from vcjob.local.engine import EngineOptions, LocalEngine
     from vcjob.local.node.probe import MachineCannot
     from vcjob.local.run_directory import StateUnusable
+    from vcjob.local.sandbox.python import PythonNotFound
 
-    engine = LocalEngine(
-        EngineOptions(
-            binds=binds, python=str(python or ""), host_paths=host_paths, map_users=map_users,
-            keep=keep,
-        )
-    )  # fmt: skip
+    options = EngineOptions(binds=binds, python=str(python or ""), host_paths=host_paths, keep=keep)
     try:
+        engine = LocalEngine(options)
         # The node process is forked before the rest is imported, and sets itself up meanwhile.
         engine.prepare()
 
         from vcjob.cli.session import Settings, run_session
 
         return run_session(engine, loaded, Settings(events, timeout, strict))
+    except PythonNotFound as error:
+        raise click.UsageError(str(error)) from error
     except (MachineCannot, StateUnusable) as error:
         click.echo(f"vcjob: this machine cannot run pods: {error}", err=True)
         return ExitCode.MACHINE_CANNOT

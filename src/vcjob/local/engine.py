@@ -50,14 +50,13 @@ class EngineOptions(msgspec.Struct, frozen=True):
     """What a user lets pods have of this machine.
 
     ``binds`` are (source, target, read only); ``python`` is an interpreter or an environment's
-    directory, "" for the default; hostPath volumes may reach below ``host_paths``; ``map_users``
-    moves root's pods to unprivileged numbers; ``keep`` leaves the pods' files after the run.
+    directory, "" for the default; hostPath volumes may reach below ``host_paths``; ``keep``
+    leaves the pods' files after the run.
     """
 
     binds: tuple[tuple[Path, str, bool], ...] = ()
     python: str = ""
     host_paths: tuple[Path, ...] = ()
-    map_users: bool = False
     keep: bool = False
 
 
@@ -85,7 +84,7 @@ class LocalEngine:
 
         Must run in the main thread before an event loop.
         """
-        options = NodeOptions(str(self.run.node), move_root=self._options.map_users)
+        options = NodeOptions(str(self.run.node))
         self._world = start_node(options, set_up_network)
 
     def abandon(self) -> None:
