@@ -72,6 +72,23 @@ def test_a_program_that_pods_do_not_see_is_3_and_named_with_a_cure(tmp_path: Pat
     assert ended.out == ""
 
 
+def test_a_state_directory_that_cannot_be_used_is_4_and_told_with_the_cure(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "state").write_text("a file where the directory should be")
+    ended = run(tmp_path, "run", write(tmp_path, job("demo", task("worker", SUCCEEDS))))
+    assert ended.code == 4, ended
+    assert "XDG_STATE_HOME" in ended.err
+
+
+@pytest.mark.local
+def test_a_directory_without_python_is_wrong_usage(tmp_path: Path) -> None:
+    manifest = write(tmp_path, job("demo", task("worker", SUCCEEDS)))
+    ended = run(tmp_path, "run", "--python", "/etc", manifest)
+    assert ended.code == 2, ended
+    assert "/etc is no Python" in ended.err
+
+
 @pytest.mark.local
 def test_an_empty_program_is_refused_where_it_stands(tmp_path: Path) -> None:
     ended = run(tmp_path, "run", write(tmp_path, job("demo", task("worker", [""]))))
