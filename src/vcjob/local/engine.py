@@ -6,6 +6,7 @@ Used in this order: ``prepare`` (before an event loop runs, because it forks the
 
 import asyncio
 import contextlib
+import resource
 import time
 from collections.abc import Callable, Coroutine, Sequence
 from functools import cached_property
@@ -86,6 +87,9 @@ class LocalEngine:
         """
         options = NodeOptions(str(self.run.node))
         self._world = start_node(options, set_up_network)
+        # A pipe for each container that runs; containers keep the limit vcjob was started with.
+        _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
     def abandon(self) -> None:
         """End a prepared engine that is not to run."""
