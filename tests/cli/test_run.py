@@ -125,6 +125,17 @@ def test_failed_is_1_and_the_summary_names_the_pod_its_exit_code_and_last_words(
 
 
 @pytest.mark.local
+def test_the_summary_says_why_a_container_could_not_start(tmp_path: Path) -> None:
+    needy = task("worker", SUCCEEDS)
+    spec = needy["template"]["spec"]
+    spec["volumes"] = [{"name": "host", "hostPath": {"path": "/etc"}}]
+    spec["containers"][0]["volumeMounts"] = [{"name": "host", "mountPath": "/host"}]
+    ended = run(tmp_path, "run", write(tmp_path, job("demo", needy)))
+    assert ended.code == 1, ended
+    assert "exit code 128: hostPath /etc is not shown to pods" in ended.out
+
+
+@pytest.mark.local
 def test_a_time_out_terminates_with_5(tmp_path: Path) -> None:
     manifest = write(tmp_path, job("demo", task("worker", OBEYS)))
     ended = run(tmp_path, "run", "--timeout", "2s", manifest)

@@ -80,8 +80,8 @@ def summary(job: Job, seconds: float, ends: Sequence[PodEnd], log_directory: str
     return lines
 
 
-def container_ends(pod: Object) -> list[tuple[str, str, int]]:
-    """Containers of a pod that ended other than with exit code 0: (name, reason, exit code)."""
+def container_ends(pod: Object) -> list[tuple[str, str, int, str]]:
+    """Containers of a pod that ended other than with 0: (name, reason, exit code, message)."""
     status = pod.get("status", {})
     ends = []
     for container in (
@@ -92,6 +92,7 @@ def container_ends(pod: Object) -> list[tuple[str, str, int]]:
             terminated = state.get("terminated")
             if terminated and terminated.get("exitCode"):
                 reason = terminated.get("reason", "Error")
-                ends.append((container["name"], reason, terminated["exitCode"]))
+                message = terminated.get("message", "")
+                ends.append((container["name"], reason, terminated["exitCode"], message))
                 break
     return ends

@@ -154,11 +154,11 @@ def _ends(job: Job, pods: Sequence[Object], engine: LocalEngine) -> Iterator[Pod
         owners = metadata.get("ownerReferences") or ()
         if not any(owner["uid"] == job.metadata.uid for owner in owners):
             continue
-        for container, reason, exit_code in container_ends(pod):
+        for container, reason, exit_code, message in container_ends(pod):
             if shown == _MOST_ENDS_SHOWN:
                 return
             shown += 1
             short = short_pod_name(job.metadata.name, metadata["name"])
             named = container if len(_containers(pod["spec"])) > 1 else ""
             said = decode(engine.last_line(metadata["namespace"], metadata["name"], container))
-            yield PodEnd(short, named, reason, exit_code, said)
+            yield PodEnd(short, named, reason, exit_code, said or message)

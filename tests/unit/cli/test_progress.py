@@ -63,4 +63,4 @@ def test_container_ends_names_every_container_that_ended_badly_once() -> None:
             ],
         }
     }
-    assert container_ends(pod) == [("main", "Error", 3), ("restarted", "Error", 3)]
+    assert container_ends(pod) == [("main", "Error", 3, ""), ("restarted", "Error", 3, "")]
