@@ -145,6 +145,14 @@ def test_a_time_out_terminates_with_5(tmp_path: Path) -> None:
 
 
 @pytest.mark.local
+def test_a_job_without_pods_is_told_to_be_endless(tmp_path: Path) -> None:
+    manifest = write(tmp_path, job("demo", task("worker", SUCCEEDS, replicas=0)))
+    ended = run(tmp_path, "run", "--timeout", "1s", manifest)
+    assert ended.code == 5, ended
+    assert "no task has replicas" in ended.err
+
+
+@pytest.mark.local
 def test_one_interrupt_ends_pods_gracefully_with_130(tmp_path: Path) -> None:
     process = start(tmp_path, "run", write(tmp_path, job("demo", task("worker", OBEYS))))
     assert process.stdout is not None

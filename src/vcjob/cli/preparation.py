@@ -65,6 +65,19 @@ def plugin_problems(jobs: Iterable[LoadedJob], registry: Registry) -> Iterator[P
                 yield job.document.place(problem)
 
 
+def jobs_without_pods(jobs: Iterable[LoadedJob]) -> Iterator[Problem]:
+    """A warning for each Job that runs nothing: Volcano leaves such a Job in Running for ever."""
+    for job in jobs:
+        if not any(task["replicas"] for task in job.defaulted["spec"]["tasks"]):
+            yield job.document.place(
+                Problem(
+                    "no task has replicas: the Job runs no pod, and does not end by itself",
+                    ("spec", "tasks"),
+                    warning=True,
+                )
+            )
+
+
 def invisible_programs(
     jobs: Iterable[LoadedJob], machine: Machine, binds: Sequence[BindMount]
 ) -> Iterator[Problem]:

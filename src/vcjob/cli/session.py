@@ -16,7 +16,7 @@ from vcjob.cli.exit_codes import ExitCode
 from vcjob.cli.follow import Follower
 from vcjob.cli.manifests import Loaded, LoadedJob
 from vcjob.cli.podtext import column_width, decode, short_pod_name
-from vcjob.cli.preparation import invisible_programs, plugin_problems
+from vcjob.cli.preparation import invisible_programs, jobs_without_pods, plugin_problems
 from vcjob.cli.problems import print_problems
 from vcjob.cli.progress import PodEnd, container_ends, summary
 from vcjob.cli.screen import Screen, open_screen
@@ -73,6 +73,7 @@ async def _run(
 def _obstacles(engine: LocalEngine, loaded: Loaded) -> Iterator[Problem]:
     """What only shows with this machine and the installed plugins in view."""
     yield from plugin_problems(loaded.jobs, installed_plugins())
+    yield from jobs_without_pods(loaded.jobs)
     for job in loaded.jobs:
         for number, task in enumerate(job.defaulted["spec"]["tasks"]):
             path = ("spec", "tasks", number, "template")
