@@ -85,15 +85,6 @@ class Controller:
             for _ in range(self._workers):
                 group.create_task(self._work())
 
-    async def work_off(self) -> int:
-        """Work on every Job that waits now, once; returns how many there were."""
-        worked = 0
-        for _ in range(len(self.queue)):
-            if not await self._work_on_next():
-                break
-            worked += 1
-        return worked
-
     async def _list(self, kind: Kind) -> str:
         while True:
             try:
