@@ -22,6 +22,8 @@ STUBBORN = ("sh", "-c", "trap '' TERM; echo ready; while :; do sleep 1000; done"
         (("job.yaml", "-v", ".:relative"), "absolute"),
         (("job.yaml", "-v", "not-here:/x"), "not-here"),
         (("job.yaml", "-v", ".:/x:rx"), "SRC:DST"),
+        (("job.yaml", "-v", ".:/"), "choose another place"),
+        (("job.yaml", "-v", ".:/proc/x"), "choose another place"),
         (("job.yaml", "--scale", "worker"), "--scale"),
         (("job.yaml", "--scale", "worker=-1"), "--scale"),
         (("job.yaml", "--scale", "nobody=1"), "nobody"),

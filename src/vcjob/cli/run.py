@@ -28,6 +28,13 @@ class _Bind(click.ParamType[tuple[Path, str, bool]]):
                 param,
                 ctx,
             )
+        if target.strip("/").partition("/")[0] in ("", "proc", "sys"):
+            self.fail(
+                f"{target!r} belongs to the container's own system; choose another place, "
+                "for example /data",
+                param,
+                ctx,
+            )
         path = Path(source).expanduser()
         if not path.exists():
             self.fail(f"{source!r} does not exist on this machine", param, ctx)
