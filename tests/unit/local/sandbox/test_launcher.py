@@ -13,7 +13,12 @@ from vcjob.local.sandbox.machine import Entry, Machine
 from vcjob.local.sandbox.python import Python
 
 TREE = {
-    "/etc": (Entry("hosts"), Entry("ssl", directory=True), Entry("localtime", link="/usr/zone")),
+    "/etc": (
+        Entry("hosts"),
+        Entry("shadow"),
+        Entry("ssl", directory=True),
+        Entry("localtime", link="/usr/zone"),
+    ),
     "/etc/ssl": (Entry("certs", directory=True), Entry("openssl.cnf")),
     "/usr": (Entry("bin", directory=True), Entry("local", directory=True)),
     "/usr/bin": (Entry("python3"),),
@@ -24,7 +29,8 @@ MACHINE = Machine(
     programs=("/usr",),
     links=(("/bin", "usr/bin"), ("/lib", "usr/lib")),
     python=Python("/home/me/env/bin/python", ("/home/me/env",)),
-    hidden_files=("/etc/shadow",),
+    etc="/state/node/etc",
+    hidden=frozenset({"/etc/shadow"}),
     proc_read_only=("/proc/sys",),
     list=TREE.get,
 )
@@ -52,14 +58,15 @@ def test_nothing_of_the_machine_is_bound_writable() -> None:
     assert "--bind" not in found
     assert "--dev-bind" not in found
     bound = {found[i + 1] for i, option in enumerate(found) if option == "--ro-bind"}
-    assert bound == {"/usr", "/home/me/env", "/proc/sys", "/sys", "/etc", "/dev/null"}
+    assert bound == {"/usr", "/home/me/env", "/proc/sys", "/sys", "/state/node/etc"}
 
 
 def test_etc_is_links_into_a_view_without_secrets() -> None:
     found = options()
     assert has(found, "--symlink", "/.vcjob/machine/etc/hosts", "/etc/hosts")
     assert has(found, "--symlink", "/usr/zone", "/etc/localtime")
-    assert has(found, "--ro-bind", "/dev/null", "/.vcjob/machine/etc/shadow")
+    assert has(found, "--ro-bind", "/state/node/etc", "/.vcjob/machine/etc")
+    assert "/etc/shadow" not in found
 
 
 def test_a_mount_takes_the_place_of_a_link() -> None:
