@@ -107,7 +107,7 @@ def blueprint_of(recording: dict[str, Any]) -> Blueprint:
     job = copy.deepcopy(recording["job"])
     job["metadata"]["uid"] = "<uid>"
     if not recording.get("undefaulted"):
-        job = apply_defaults(job)
+        job = apply_defaults(job, requires=REGISTRY.requires)
     return Blueprint(Job.of(job), REGISTRY)
 
 

@@ -5,7 +5,7 @@ the fields it sets, so that unknown fields of pod templates stay.
 """
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -19,9 +19,12 @@ DEFAULT_QUEUE = "default"
 DEFAULT_SCHEDULER = "volcano"
 DEFAULT_MAX_RETRY = 3
 
-# Plugins whose pods need the svc plugin to find each other, and those that need ssh.
-_NEED_SVC = ("tensorflow", "mpi", "pytorch", "ray")
-_NEED_SSH = ("mpi",)
+Requires = Callable[[str], Sequence[str]]
+"""Which plugins the plugin of this name needs beside it (``Registry.requires``)."""
+
+
+def _nothing(_: str) -> Sequence[str]:
+    return ()
 
 
 class Operation(msgspec.Struct, frozen=True):
@@ -32,24 +35,29 @@ class Operation(msgspec.Struct, frozen=True):
     value: Any
 
 
-def default_operations(job: Object, scheduler: str = DEFAULT_SCHEDULER) -> list[Operation]:
+def default_operations(
+    job: Object, scheduler: str = DEFAULT_SCHEDULER, *, requires: Requires = _nothing
+) -> list[Operation]:
     """The JSON patch that fills in what ``job`` leaves out.
 
-    ``scheduler`` is the name for Jobs that name none. Fields of a wrong type are left alone: checks
-    complain about them. An object without a readable spec gets no patch.
+    ``scheduler`` is the name for Jobs that name none; ``requires`` tells which plugins are added
+    beside those that the Job names. Fields of a wrong type are left alone: checks complain about
+    them. An object without a readable spec gets no patch.
     """
-    return list(_operations(copy.deepcopy(job), scheduler))
+    return list(_operations(copy.deepcopy(job), scheduler, requires))
 
 
-def apply_defaults(job: Object, scheduler: str = DEFAULT_SCHEDULER) -> Object:
-    """A copy of ``job`` with everything filled in that it leaves out."""
+def apply_defaults(
+    job: Object, scheduler: str = DEFAULT_SCHEDULER, *, requires: Requires = _nothing
+) -> Object:
+    """A copy of ``job`` with everything filled in that it leaves out (``default_operations``)."""
     defaulted = copy.deepcopy(job)
-    for _ in _operations(defaulted, scheduler):
+    for _ in _operations(defaulted, scheduler, requires):
         pass
     return defaulted
 
 
-def _operations(job: Object, scheduler: str) -> Iterator[Operation]:
+def _operations(job: Object, scheduler: str, requires: Requires) -> Iterator[Operation]:
     """Fill in the defaults of ``job`` itself, and yield each change."""
     spec = job.get("spec")
     if not isinstance(spec, dict):
@@ -67,7 +75,7 @@ def _operations(job: Object, scheduler: str) -> Iterator[Operation]:
             total = sum(_count(task, "minAvailable") for task in tasks if isinstance(task, dict))
             if spec.get("minAvailable") != total:
                 yield _set(spec, path, "minAvailable", total)
-    yield from _plugin_operations(spec, path)
+    yield from _plugin_operations(spec, path, requires)
     yield from _schema_operations(job, JOB, ())
 
 
@@ -90,13 +98,17 @@ def _default_task_minimum(task: Object) -> int:
     return _count(task, "replicas")
 
 
-def _plugin_operations(spec: Object, path: Path) -> Iterator[Operation]:
+def _plugin_operations(spec: Object, path: Path, requires: Requires) -> Iterator[Operation]:
+    """Add what the plugins need beside them, and what these need in turn."""
     plugins = spec.get("plugins")
     if not isinstance(plugins, dict):
         return
-    for needed, by in (("svc", _NEED_SVC), ("ssh", _NEED_SSH)):
-        if needed not in plugins and any(name in plugins for name in by):
-            yield _set(plugins, (*path, "plugins"), needed, [])
+    listed = list(plugins)
+    for name in listed:  # grows while it is walked
+        for needed in requires(name):
+            if needed not in plugins:
+                yield _set(plugins, (*path, "plugins"), needed, [])
+                listed.append(needed)
 
 
 def _schema_operations(value: Any, record: Record, path: Path) -> Iterator[Operation]:

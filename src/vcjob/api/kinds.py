@@ -42,6 +42,9 @@ ALL: tuple[Kind, ...] = (
     EVENT, NAMESPACE, NODE, NETWORK_POLICY, PRIORITY_CLASS,
 )  # fmt: skip
 
+SUPPORTING: tuple[Kind, ...] = (CONFIG_MAP, SECRET, SERVICE, NETWORK_POLICY)
+"""What plugins can make for a Job, and the controller keeps up."""
+
 _BY_API_VERSION_AND_KIND = {(kind.api_version, kind.kind): kind for kind in ALL}
 
 

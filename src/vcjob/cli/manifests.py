@@ -13,6 +13,7 @@ from vcjob.api.problems import Problem, errors
 from vcjob.api.types import Object
 from vcjob.core.check import check
 from vcjob.core.checks.objects import check_kind, check_object, kind_of
+from vcjob.core.trial import try_out
 from vcjob.plugins.registry import Registry, installed_plugins
 
 STANDARD_INPUT = "-"
@@ -67,7 +68,7 @@ def load(files: Sequence[str], *, together: bool = True) -> Loaded:
     jobs: list[LoadedJob] = []
     others: list[LoadedObject] = []
     problems: list[Problem] = []
-    plugins = installed_plugins()
+    plugins = installed_plugins(third_party=True)
     for file in files:
         found: list[Problem] = []
         name = "<stdin>" if file == STANDARD_INPUT else file
@@ -112,11 +113,15 @@ def load_job(document: Document, job: Object, plugins: Registry) -> LoadedJob:
     """Check ``job``: the object of ``document``, or what became of it (scaling)."""
     metadata = job.get("metadata")
     name = metadata.get("name") if isinstance(metadata, dict) else None
-    problems = [
+    defaulted = apply_defaults(job, requires=plugins.requires)
+    problems = check(job, plugins=plugins)
+    if not errors(problems):
+        problems += try_out(defaulted, plugins)
+    placed = [
         msgspec.structs.replace(document.place(problem), job=name if isinstance(name, str) else "")
-        for problem in check(job, plugins=plugins)
+        for problem in problems
     ]
-    return LoadedJob(document, job, apply_defaults(job), tuple(problems))
+    return LoadedJob(document, job, defaulted, tuple(placed))
 
 
 def _duplicates(

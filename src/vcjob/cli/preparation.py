@@ -44,7 +44,7 @@ def apply_scalings(loaded: Loaded, texts: Sequence[str]) -> Scalings:
         raise click.UsageError(
             f'--scale: no Job has a task "{task}"; there are: {", ".join(sorted(names))}'
         )
-    plugins = installed_plugins()
+    plugins = installed_plugins(third_party=True)
     changes: list[str] = []
     jobs = []
     for job in loaded.jobs:

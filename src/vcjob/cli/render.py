@@ -17,6 +17,7 @@ from vcjob.cli.manifests import Loaded, load
 from vcjob.cli.problems import print_problems
 from vcjob.core.blueprint import Blueprint
 from vcjob.core.render import blueprint_to_render, rendered_objects
+from vcjob.core.trial import failures_of_pods
 from vcjob.plugins.registry import Registry, installed_plugins
 
 
@@ -37,7 +38,7 @@ def render(files: tuple[str, ...], output: str, uid: str, show_secrets: bool) ->
     for byte. Nothing is created.
     """
     loaded = load(files)
-    blueprints, problems = _blueprints(loaded, installed_plugins(), uid)
+    blueprints, problems = _blueprints(loaded, installed_plugins(third_party=True), uid)
     print_problems(problems, err=True)
     priorities = _priorities(loaded)
     objects = (
@@ -73,8 +74,11 @@ def _blueprints(
         except MalformedObject as error:
             found = (Problem(f"the Job cannot be shown: {error}"),)
         else:
-            blueprints.append(blueprint)
             found = blueprint.problems
+            if failures := failures_of_pods(blueprint):
+                found += tuple(Problem(f"the Job cannot be shown: {one}") for one in failures)
+            else:
+                blueprints.append(blueprint)
         for problem in map(job.document.place, found):
             key = (problem.file, problem.path, problem.line, problem.message)
             problems.setdefault(key, problem)

@@ -72,7 +72,7 @@ async def _run(
 
 def _obstacles(engine: LocalEngine, loaded: Loaded) -> Iterator[Problem]:
     """What only shows with this machine and the installed plugins in view."""
-    yield from plugin_problems(loaded.jobs, installed_plugins())
+    yield from plugin_problems(loaded.jobs, installed_plugins(third_party=True))
     yield from jobs_without_pods(loaded.jobs)
     for job in loaded.jobs:
         for number, task in enumerate(job.defaulted["spec"]["tasks"]):

@@ -6,16 +6,13 @@ import random
 
 from vcjob.api.kinds import (
     COMMAND,
-    CONFIG_MAP,
     JOB,
-    NETWORK_POLICY,
     PERSISTENT_VOLUME_CLAIM,
     POD,
     POD_GROUP,
     PRIORITY_CLASS,
     QUEUE,
-    SECRET,
-    SERVICE,
+    SUPPORTING,
     Kind,
 )
 from vcjob.api.names import MANAGED_BY, MANAGED_BY_VALUE
@@ -35,7 +32,6 @@ from vcjob.plugins.registry import Registry
 # Jobs come before pods: a Job's state must not be newer than what is known of its pods.
 _WATCHED: tuple[Kind, ...] = (QUEUE, PRIORITY_CLASS, JOB, COMMAND, POD_GROUP,
                               PERSISTENT_VOLUME_CLAIM, POD)  # fmt: skip
-_SUPPORTING: tuple[Kind, ...] = (CONFIG_MAP, SECRET, SERVICE, NETWORK_POLICY)
 _OURS = {MANAGED_BY: MANAGED_BY_VALUE}
 
 _FIRST_DELAY_SECONDS = 0.05
@@ -77,7 +73,7 @@ class Controller:
 
     async def run(self) -> None:
         """Work until cancelled."""
-        listed = {kind: await self._list(kind) for kind in (*_WATCHED, *_SUPPORTING)}
+        listed = {kind: await self._list(kind) for kind in (*_WATCHED, *SUPPORTING)}
         async with asyncio.TaskGroup() as group:
             for kind, since in listed.items():
                 group.create_task(self._follow(kind, since))
@@ -260,4 +256,4 @@ class Controller:
 
 
 def _labels(kind: Kind) -> dict[str, str] | None:
-    return _OURS if kind in _SUPPORTING else None
+    return _OURS if kind in SUPPORTING else None

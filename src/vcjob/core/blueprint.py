@@ -45,7 +45,7 @@ class Blueprint:
         self._owner = owner_reference(job)
         selection = select(job, registry, key_pairs)
         problems = [*selection.problems, *_option_problems(job)]
-        objects: list[Object] = []
+        objects: list[Object] = list(claim_objects(list(self.claims)))
         additions: list[AddToPod] = []
         needs: list[KeyPairNeed] = []
         marks: dict[str, str] = {}
@@ -53,11 +53,13 @@ class Blueprint:
             try:
                 problems += one.plugin.problems(one.request)
                 needs += one.plugin.key_pairs(one.request)
-                objects += one.plugin.objects(one.request)
+                made = list(one.plugin.objects(one.request))
                 addition = one.plugin.pods(one.request)
             except Exception as error:  # a plugin may come from anywhere
                 problems.append(Problem(str(_failure(one, error)), one.request.path))
                 continue
+            problems += _made_twice(one, objects, made)
+            objects += made
             if addition:
                 additions.append(_guarded(one, addition))
             if one.plugin.marked:
@@ -66,7 +68,7 @@ class Blueprint:
         self.problems = tuple(problems)
         self.key_pairs = tuple(needs)
         self.marks: Mapping[str, str] = marks
-        self._objects = tuple(map(self._owned, [*claim_objects(list(self.claims)), *objects]))
+        self._objects = tuple(map(self._owned, objects))
         self._factories: dict[str, PodFactory] = {}
         for task in job.spec.tasks:
             if task.name not in self._factories:
@@ -126,6 +128,17 @@ def owner_reference(job: Job) -> Object:
         "controller": True,
         "blockOwnerDeletion": True,
     }
+
+
+def _made_twice(one: Selected, before: list[Object], made: list[Object]) -> Iterator[Problem]:
+    """Two objects of one kind and name would for ever be changed into each other."""
+    there = {(obj["kind"], obj["metadata"]["name"]) for obj in before}
+    for obj in made:
+        key = (obj["kind"], obj["metadata"]["name"])
+        if key in there:
+            message = f"the plugin {one.plugin.name} makes {key[0]} {key[1]}, which is made already"
+            yield Problem(message, one.request.path, "give it a name of its own")
+        there.add(key)
 
 
 def _option_problems(job: Job) -> Iterator[Problem]:

@@ -35,8 +35,9 @@ def check(
     raises, whatever JSON value ``job`` is; the work does not grow with replicas.
     """
     fields = check_fields(job, JOB)
-    subject = subject_of(job, fields)
-    rules = [*_rules(subject, plugins or own_plugins())]
+    plugins = plugins or own_plugins()
+    subject = subject_of(job, fields, plugins.requires)
+    rules = [*_rules(subject, plugins)]
     if lookup is not None:
         rules += check_references(subject, lookup)
     return _together(fields, rules)
@@ -48,12 +49,14 @@ def check_update(old: Object, new: Object, plugins: Registry | None = None) -> l
     Rules about queue, templates and policies are not asked again: those parts cannot change.
     """
     fields = check_fields(new, JOB)
-    before, after = subject_of(old, []), subject_of(new, fields)
+    plugins = plugins or own_plugins()
+    before = subject_of(old, [], plugins.requires)
+    after = subject_of(new, fields, plugins.requires)
     rules = [
         *check_changes(before, after),
         *check_tasks(after),
         *check_names(after),
-        *check_plugins(after, plugins or own_plugins()),
+        *check_plugins(after, plugins),
     ]
     return _together(fields, rules)
 

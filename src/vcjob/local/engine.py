@@ -129,7 +129,7 @@ class LocalEngine:
         capacity = machine_capacity()
         self._agent = Agent(self._surroundings(capacity))
         scheduler = Scheduler(self.cluster, capacity, node=NODE_NAME, clock=time.time)
-        controller = Controller(self.cluster, installed_plugins())
+        controller = Controller(self.cluster, installed_plugins(third_party=True))
         await self._make_node(capacity)
         self._work = asyncio.create_task(
             _all(controller.run(), scheduler.run(), self._network.run(), self._agent.run(),

@@ -64,11 +64,7 @@ class PodDraft:
         self.name = name
         self.task = task
         self.index = index
-        self.spec = dict(spec)
-        self.labels = labels
-        self.annotations = annotations
-        self.containers = [ContainerDraft(one) for one in spec.get("containers") or ()]
-        self.init_containers = [ContainerDraft(one) for one in spec.get("initContainers") or ()]
+        self.replace(spec, labels, annotations)
 
     def all_containers(self) -> Iterator[ContainerDraft]:
         """Containers, then init containers."""
@@ -87,6 +83,14 @@ class PodDraft:
     def add_init_container(self, container: Object) -> None:
         """Append an init container."""
         self.init_containers.append(ContainerDraft(container))
+
+    def replace(self, spec: Object, labels: dict[str, str], annotations: dict[str, str]) -> None:
+        """Go on with another spec, and with other labels and annotations."""
+        self.spec = dict(spec)
+        self.labels = labels
+        self.annotations = annotations
+        self.containers = [ContainerDraft(one) for one in spec.get("containers") or ()]
+        self.init_containers = [ContainerDraft(one) for one in spec.get("initContainers") or ()]
 
     def finished_spec(self) -> Object:
         """The pod's spec with everything that was added."""

@@ -8,36 +8,65 @@ first asks for it, so that a broken package matters only to Jobs that use it.
 import importlib
 import importlib.metadata
 import importlib.util
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
+import msgspec
+
+from vcjob import __version__
 from vcjob.api.suggestions import suggest
 from vcjob.plugins.base import Plugin, PluginError
+from vcjob.plugins.foreign import guarded
 
 GROUP = "vcjob.plugins"
 ORDER = ("env", "svc", "ssh", "tensorflow", "pytorch", "mpi", "ray", "hcclrank")
 """Volcano's plugins, in the order in which they add to a pod; others follow by name."""
 
 
-class Registry:
-    """Plugins by name, each loaded once, when it is first asked for."""
+class Source(msgspec.Struct, frozen=True):
+    """Where a plugin comes from. ``load`` may raise PluginError."""
 
-    def __init__(self, loaders: Mapping[str, Callable[[], Plugin]]) -> None:
-        self._loaders = dict(loaders)
+    name: str
+    package: str
+    version: str
+    load: Callable[[], Plugin]
+
+
+class Registry:
+    """Plugins by name, each loaded once, when it is first asked for.
+
+    ``unused`` tells of plugins that other packages bring under a name that cannot be theirs: a
+    sentence each, by that name.
+    """
+
+    def __init__(self, sources: Iterable[Source], unused: Iterable[tuple[str, str]] = ()) -> None:
+        self._sources = {source.name: source for source in sources}
         self._loaded: dict[str, Plugin] = {}
+        self.unused = tuple(unused)
 
     def names(self) -> list[str]:
         """All plugins that there are, in the order in which they work."""
-        return in_order(self._loaders)
+        return in_order(self._sources)
+
+    def source(self, name: str) -> Source:
+        """Where the plugin of this name comes from; raises PluginError if there is none."""
+        if name not in self._sources:
+            hint = suggest(name, self._sources)
+            raise PluginError(f'there is no plugin "{name}"{f"; {hint}" if hint else ""}')
+        return self._sources[name]
 
     def find(self, name: str) -> Plugin:
         """The plugin of this name; raises PluginError if there is none or it cannot be loaded."""
-        if name not in self._loaders:
-            hint = suggest(name, self._loaders)
-            raise PluginError(f'there is no plugin "{name}"{f"; {hint}" if hint else ""}')
         if name not in self._loaded:
-            self._loaded[name] = self._loaders[name]()
+            self._loaded[name] = self.source(name).load()
         return self._loaded[name]
+
+    def requires(self, name: str) -> tuple[str, ...]:
+        """The plugins that the one of this name needs beside it; none if it cannot be had."""
+        try:
+            return self.find(name).requires
+        except PluginError:
+            return ()  # whoever uses it is told when it is looked for
 
 
 def in_order(names: Iterable[str]) -> list[str]:
@@ -48,23 +77,54 @@ def in_order(names: Iterable[str]) -> list[str]:
 
 def registry_of(plugins: Iterable[Plugin]) -> Registry:
     """A registry of plugins that are at hand."""
-    return Registry({plugin.name: partial(_itself, plugin) for plugin in plugins})
+    return Registry(_own(plugin.name, partial(_itself, plugin)) for plugin in plugins)
 
 
-def installed_plugins(*, third_party: bool = True) -> Registry:
-    """Our own plugins and, unless told otherwise, those that other packages bring.
+def installed_plugins(*, third_party: bool) -> Registry:
+    """Our own plugins and, with ``third_party``, those that other packages bring.
 
-    Another package cannot take the place of one of ours.
+    Plugins are code of whoever made them, and run with all rights of vcjob. Another package cannot
+    take the place of one of ours.
     """
-    loaders: dict[str, Callable[[], Plugin]] = {
-        name: partial(_load_own, name)
+    sources = [
+        _own(name, partial(_load_own, name))
         for name in ORDER
         if importlib.util.find_spec(f"{__package__}.{name}")
-    }
-    if third_party:
-        for entry in importlib.metadata.entry_points(group=GROUP):
-            loaders.setdefault(entry.name, partial(_load_entry, entry))
-    return Registry(loaders)
+    ]
+    if not third_party:
+        return Registry(sources)
+    entries = sorted(_foreign_entries(), key=lambda entry: (entry.name, _package(entry)))
+    unused = [
+        (entry.name, f"{_blame(entry)} is not used: a plugin of vcjob has that name")
+        for entry in entries
+        if entry.name in ORDER
+    ]
+    by_name: dict[str, list[importlib.metadata.EntryPoint]] = {}
+    for entry in entries:
+        if entry.name not in ORDER:
+            by_name.setdefault(entry.name, []).append(entry)
+    sources += [_foreign(name, same) for name, same in by_name.items()]
+    return Registry(sources, unused)
+
+
+def _foreign_entries() -> Iterator[importlib.metadata.EntryPoint]:
+    for entry in importlib.metadata.entry_points(group=GROUP):
+        if _package(entry) != "vcjob":
+            yield entry
+
+
+def _own(name: str, load: Callable[[], Plugin]) -> Source:
+    return Source(name, "vcjob", __version__, load)
+
+
+def _foreign(name: str, entries: list[importlib.metadata.EntryPoint]) -> Source:
+    entry = entries[0]
+    if len(entries) > 1:
+        packages = " and ".join(map(_package, entries))
+        message = f'several packages bring a plugin "{name}": {packages}; uninstall all but one'
+        return Source(name, packages, "", partial(_refuse, message))
+    version = entry.dist.version if entry.dist else ""
+    return Source(name, _package(entry), version, partial(_load_entry, entry))
 
 
 def _itself(plugin: Plugin) -> Plugin:
@@ -76,15 +136,27 @@ def _load_own(name: str) -> Plugin:
     return plugin
 
 
+def _refuse(message: str) -> Plugin:
+    raise PluginError(message)
+
+
 def _load_entry(entry: importlib.metadata.EntryPoint) -> Plugin:
-    package = entry.dist.name if entry.dist else entry.value
-    blame = f'the plugin "{entry.name}" of the package {package}'
+    blame = _blame(entry)
     try:
         plugin = entry.load()
-    except Exception as error:  # whatever a module does while it is imported
+    except (Exception, SystemExit) as error:  # whatever a module does while it is imported
         raise PluginError(f"{blame} cannot be imported: {type(error).__name__}: {error}") from error
     if not isinstance(plugin, Plugin):
         raise PluginError(f"{blame} is no Plugin; {entry.value} must name one")
     if plugin.name != entry.name:
         raise PluginError(f'{blame} calls itself "{plugin.name}"; the two names must be the same')
-    return plugin
+    return guarded(plugin, blame)
+
+
+def _package(entry: importlib.metadata.EntryPoint) -> str:
+    return entry.dist.name if entry.dist else entry.value
+
+
+def _blame(entry: importlib.metadata.EntryPoint) -> str:
+    version = f" {entry.dist.version}" if entry.dist else ""
+    return f'the plugin "{entry.name}" of the package {_package(entry)}{version}'

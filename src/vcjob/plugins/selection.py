@@ -45,6 +45,9 @@ def select(
             message, _, hint = str(error).partition("; ")
             problems.append(Problem(message, path, hint))
             continue
+        problems += [
+            Problem(sentence, path, warning=True) for of, sentence in registry.unused if of == name
+        ]
         parsed = parse_arguments(plugin.arguments, job.spec.plugins[name])
         if parsed.error:
             where = (*path, parsed.position)
@@ -62,7 +65,10 @@ def select(
         request = Request(job, path, parsed.values, hosts, key_pairs or {})
         selected.append(Selected(plugin, request))
     for one in selected:
-        hosts.substitute(one.plugin.addresses(one.request))
+        try:
+            hosts.substitute(one.plugin.addresses(one.request))
+        except PluginError as error:
+            problems.append(Problem(str(error), one.request.path))
         problems += _missing_requirements(one.plugin, job)
     return Selection(tuple(selected), hosts, tuple(problems))
 

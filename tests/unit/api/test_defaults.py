@@ -15,8 +15,9 @@ FULL = {"queue": "q", "schedulerName": "s", "maxRetry": 1}
 
 
 def test_the_rules_in_order() -> None:
-    spec = {"tasks": [{"replicas": 2}], "plugins": {"mpi": []}}
-    assert operations(spec) == [
+    spec = {"tasks": [{"replicas": 2}], "plugins": {"lock": []}}
+    requires = {"lock": ("svc", "key"), "key": ("lock", "forge"), "forge": (), "svc": ()}
+    assert operations(spec, requires=requires.__getitem__) == [
         ("add", "/spec/queue", "default"),
         ("add", "/spec/schedulerName", "volcano"),
         ("add", "/spec/maxRetry", 3),
@@ -25,7 +26,8 @@ def test_the_rules_in_order() -> None:
         ("add", "/spec/tasks/0/maxRetry", 3),
         ("add", "/spec/minAvailable", 2),
         ("add", "/spec/plugins/svc", []),
-        ("add", "/spec/plugins/ssh", []),
+        ("add", "/spec/plugins/key", []),
+        ("add", "/spec/plugins/forge", []),
     ]
 
 
@@ -63,11 +65,14 @@ def test_host_network_resolves_names_of_the_cluster() -> None:
     assert operations({**spec, "tasks": [{**task, "template": {"spec": {}}}]}) == []
 
 
-@pytest.mark.parametrize("plugin", ["tensorflow", "pytorch", "ray"])
-def test_plugins_that_need_svc_get_it_once(plugin: str) -> None:
-    spec = {**FULL, "minAvailable": 1, "plugins": {plugin: []}}
-    assert operations(spec) == [("add", "/spec/plugins/svc", [])]
-    assert operations({**spec, "plugins": {plugin: [], "svc": ["--x"]}}) == []
+def test_a_plugin_that_is_needed_and_there_is_left_alone() -> None:
+    def requires(name: str) -> list[str]:
+        return ["svc"] if name in ("ray", "pytorch") else []
+
+    spec = {**FULL, "minAvailable": 1, "plugins": {"ray": [], "pytorch": []}}
+    assert operations(spec, requires=requires) == [("add", "/spec/plugins/svc", [])]
+    plugins = {"ray": [], "svc": ["--x"]}
+    assert operations({**spec, "plugins": plugins}, requires=requires) == []
 
 
 def test_defaults_of_the_schema_fill_what_is_there() -> None:

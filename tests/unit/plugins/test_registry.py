@@ -1,12 +1,12 @@
-import importlib.metadata
 from pathlib import Path
 
 import pytest
 
 from vcjob.api.defaults import apply_defaults
-from vcjob.plugins import registry
+from vcjob.api.types import Job
 from vcjob.plugins.base import Plugin, PluginError
-from vcjob.plugins.registry import Registry, in_order, installed_plugins, registry_of
+from vcjob.plugins.registry import GROUP, Registry, in_order, installed_plugins, registry_of
+from vcjob.plugins.selection import select
 
 
 def test_volcanos_plugins_come_first_in_their_order_and_others_by_name() -> None:
@@ -33,54 +33,107 @@ def test_an_unknown_plugin_is_told_with_what_was_meant() -> None:
         installed_plugins(third_party=False).find("svcc")
 
 
-def entry(name: str, value: str) -> importlib.metadata.EntryPoint:
-    return importlib.metadata.EntryPoint(name, value, registry.GROUP)
-
-
 PACKAGE = """
 from vcjob.plugins.base import Plugin
 GREET = Plugin(name="greet", help="Greets.")
+HELPLESS = Plugin(name="helpless", help="")
+NEEDY = Plugin(name="needy", help="Needs.", requires=("svc", "absent"))
 """
 
 
+def install(directory: Path, package: str, **entries: str) -> None:
+    """What is left of a package by its installation, as far as entry points go."""
+    information = directory / f"{package}-1.5.dist-info"
+    information.mkdir()
+    (information / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.5\n")
+    lines = [f"{name} = {value}" for name, value in entries.items()]
+    (information / "entry_points.txt").write_text("\n".join([f"[{GROUP}]", *lines]))
+
+
 @pytest.fixture
-def with_entries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Registry:
-    """Plugins as packages that vcjob does not know would bring them."""
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Registry:
+    """Plugins of packages that vcjob does not know."""
     (tmp_path / "greeting_package.py").write_text(PACKAGE)
+    (tmp_path / "leaving_package.py").write_text("raise SystemExit('bye')")
+    install(
+        tmp_path,
+        "greeter",
+        greet="greeting_package:GREET",
+        absent="no_such_module:PLUGIN",
+        unnamed="greeting_package:NO_SUCH",
+        leaving="leaving_package:PLUGIN",
+        number="math:pi",
+        other="greeting_package:GREET",
+        helpless="greeting_package:HELPLESS",
+        needy="greeting_package:NEEDY",
+        twice="greeting_package:GREET",
+        svc="greeting_package:GREET",
+    )
+    install(tmp_path, "second", twice="greeting_package:GREET")
     monkeypatch.syspath_prepend(tmp_path)
-    found = [
-        entry("greet", "greeting_package:GREET"),
-        entry("absent", "no_such_module:PLUGIN"),
-        entry("number", "math:pi"),
-        entry("other", "greeting_package:GREET"),
-        entry("svc", "greeting_package:GREET"),
-    ]
-    monkeypatch.setattr(importlib.metadata, "entry_points", lambda group: found)
-    return installed_plugins()
+    return installed_plugins(third_party=True)
 
 
-def test_a_package_adds_a_plugin_by_an_entry_point(with_entries: Registry) -> None:
-    assert with_entries.find("greet").help == "Greets."
+def test_a_package_adds_a_plugin_by_an_entry_point(installed: Registry) -> None:
+    assert installed.find("greet").help == "Greets."
+    source = installed.source("greet")
+    assert (source.package, source.version) == ("greeter", "1.5")
+    assert installed.source("svc").package == "vcjob"
 
 
-def test_a_package_cannot_take_the_place_of_our_plugin(with_entries: Registry) -> None:
-    assert with_entries.find("svc") is installed_plugins(third_party=False).find("svc")
+def test_plugins_of_packages_are_there_only_when_that_is_wanted(installed: Registry) -> None:
+    ours = installed_plugins(third_party=False)
+    assert "greet" not in ours.names()
+    assert set(installed.names()) > set(ours.names())
+    assert not ours.unused
+
+
+def test_a_package_cannot_take_the_place_of_our_plugin(installed: Registry) -> None:
+    assert installed.find("svc") is installed_plugins(third_party=False).find("svc")
+    [(name, sentence)] = installed.unused
+    assert name == "svc"
+    assert sentence == (
+        'the plugin "svc" of the package greeter 1.5 is not used: a plugin of vcjob has that name'
+    )
 
 
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("absent", "no_such_module.*cannot be imported: ModuleNotFoundError"),
-        ("number", "math:pi.*is no Plugin"),
-        ("other", 'calls itself "greet"'),
+        ("absent", "cannot be imported: ModuleNotFoundError: No module named 'no_such_module'"),
+        ("unnamed", "cannot be imported: AttributeError"),
+        ("leaving", "cannot be imported: SystemExit: bye"),
+        ("number", "is no Plugin; math:pi must name one"),
+        ("other", 'calls itself "greet"; the two names must be the same'),
+        ("helpless", "is wrong: help must be a text"),
     ],
 )
 def test_a_broken_package_is_named_and_matters_only_when_it_is_used(
-    with_entries: Registry, name: str, message: str
+    installed: Registry, name: str, message: str
 ) -> None:
-    assert name in with_entries.names()
-    with pytest.raises(PluginError, match=message):
-        with_entries.find(name)
+    assert name in installed.names()
+    with pytest.raises(PluginError) as found:
+        installed.find(name)
+    assert str(found.value).startswith(f'the plugin "{name}" of the package greeter 1.5 ')
+    assert message in str(found.value)
+
+
+def test_of_two_packages_with_the_same_plugin_none_is_taken(installed: Registry) -> None:
+    with pytest.raises(PluginError, match='bring a plugin "twice": greeter and second; uninstall'):
+        installed.find("twice")
+
+
+def test_defaulting_adds_what_a_packages_plugin_needs(installed: Registry) -> None:
+    plugins = {"needy": [], "absent": [], "nosuch": []}
+    job = apply_defaults({"spec": {"plugins": plugins}}, requires=installed.requires)
+    assert job["spec"]["plugins"] == {**plugins, "svc": []}
+
+
+def test_a_job_whose_plugin_is_ours_is_told_of_the_other(installed: Registry) -> None:
+    job = Job.of({"metadata": {"name": "j"}, "spec": {"plugins": {"svc": []}}})
+    [problem] = select(job, installed).problems
+    assert problem.warning
+    assert "greeter 1.5 is not used" in problem.message
 
 
 def test_plugins_at_hand_make_a_registry() -> None:
@@ -91,5 +144,6 @@ def test_plugins_at_hand_make_a_registry() -> None:
 def test_defaulting_adds_the_plugins_that_ours_require() -> None:
     found = installed_plugins(third_party=False)
     for name in found.names():
-        plugins = apply_defaults({"spec": {"plugins": {name: []}}})["spec"]["plugins"]
+        job = {"spec": {"plugins": {name: []}}}
+        plugins = apply_defaults(job, requires=found.requires)["spec"]["plugins"]
         assert set(found.find(name).requires) <= set(plugins)

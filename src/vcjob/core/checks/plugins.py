@@ -11,10 +11,12 @@ import msgspec
 from vcjob.api.problems import Problem
 from vcjob.api.types import Job
 from vcjob.core.checks.subject import Subject
+from vcjob.plugins.base import PluginError
 from vcjob.plugins.registry import ORDER, Registry, installed_plugins
 from vcjob.plugins.selection import Selected, select
 
 _PLUGINS = ("spec", "plugins")
+_TELL = "tell whoever made the plugin"
 _FROM = "plugins of other packages must be installed beside vcjob"
 
 
@@ -58,10 +60,12 @@ def _problems_of(one: Selected) -> Iterator[Problem]:
     """What one plugin finds; a plugin that fails is itself the problem."""
     try:
         yield from one.plugin.problems(one.request)
+    except PluginError as error:
+        yield Problem(str(error), one.request.path, _TELL)
     except Exception as error:  # a plugin may come from anywhere
         yield Problem(
             f"the plugin {one.plugin.name} failed while it checked the Job: "
             f"{type(error).__name__}: {error}",
             one.request.path,
-            "tell whoever made the plugin",
+            _TELL,
         )

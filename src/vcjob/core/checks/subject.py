@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from vcjob.api.defaults import apply_defaults
+from vcjob.api.defaults import Requires, apply_defaults
 from vcjob.api.problems import Problem
 from vcjob.api.schema.job import JOB
 from vcjob.api.schema.readable import readable_part
@@ -43,9 +43,12 @@ class Lookup(msgspec.Struct, frozen=True):
     priority_classes: frozenset[str] | None = None
 
 
-def subject_of(job: Any, field_problems: list[Problem]) -> Subject:
-    """The readable part of ``job`` with defaults; ``field_problems`` is what was wrong with it."""
-    readable = apply_defaults(readable_part(job, JOB))
+def subject_of(job: Any, field_problems: list[Problem], requires: Requires) -> Subject:
+    """The readable part of ``job`` with defaults; ``field_problems`` is what was wrong with it.
+
+    ``requires`` tells which plugins need others (``apply_defaults``).
+    """
+    readable = apply_defaults(readable_part(job, JOB), requires=requires)
     metadata = readable.get("metadata", {})
     if metadata.get("generateName") and not metadata.get("name"):
         metadata["name"] = f"{metadata['generateName']}{GENERATED_SUFFIX}"
