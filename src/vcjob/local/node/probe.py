@@ -27,7 +27,7 @@ class Step(StrEnum):
     MOUNT = "make mounts private"
     PROC = "mount /proc"
     TMPFS = "mount a tmpfs"
-    ETC = "cover the secrets in /etc"
+    ETC = "copy /etc without its secrets"
     NETWORK = "set up the pods' network"
     SANDBOX = "start a sandbox"
 

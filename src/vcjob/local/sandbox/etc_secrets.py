@@ -1,6 +1,6 @@
 """What in /etc no container may read.
 
-A container started by root keeps root's number, and root reads everything that is not covered.
+A container started by root keeps root's number, and root reads everything that it can see.
 """
 
 import os
@@ -8,10 +8,8 @@ import stat
 from collections.abc import Iterator
 from fnmatch import fnmatch
 
-import msgspec
-
-# Hidden whatever their permissions say. Everything in /etc that not every user of the machine may
-# read is hidden too; on a well-kept machine that alone covers these.
+# Secret whatever their permissions say. Everything in /etc that not every user of the machine may
+# read is secret too; on a well-kept machine that alone covers these.
 _SECRET = (
     *("/etc/shadow*", "/etc/gshadow*", "/etc/sudoers*", "/etc/security/opasswd"),
     *("/etc/ssh/*_key", "/etc/ssl/private", "/etc/pki/*/private", "/etc/wireguard"),
@@ -19,18 +17,17 @@ _SECRET = (
 )
 
 
-class Secret(msgspec.Struct, frozen=True):
-    """A file or directory that containers must not see into."""
+def is_secret(path: str, mode: int) -> bool:
+    """Whether not everybody may read a file or enter a directory, or its name says secret.
 
-    path: str
-    directory: bool
-
-
-def find_secrets(directory: str) -> Iterator[Secret]:
-    """What not everybody may read below a directory, or what is secret by its name.
-
-    What the kernel refuses to this process anyway is not among them.
+    ``mode`` is its ``st_mode``; symbolic links are no secrets, what they lead to may be.
     """
+    needed = stat.S_IROTH | (stat.S_IXOTH if stat.S_ISDIR(mode) else 0)
+    return mode & needed != needed or any(fnmatch(path, pattern) for pattern in _SECRET)
+
+
+def find_secrets(directory: str) -> Iterator[str]:
+    """The secrets below a directory; of a secret directory only itself."""
     try:
         found = list(os.scandir(directory))
     except OSError:
@@ -38,11 +35,7 @@ def find_secrets(directory: str) -> Iterator[Secret]:
     for entry in found:
         if entry.is_symlink():
             continue
-        mode = entry.stat(follow_symlinks=False).st_mode
-        is_directory = stat.S_ISDIR(mode)
-        needed = stat.S_IROTH | (stat.S_IXOTH if is_directory else 0)
-        if mode & needed != needed or any(fnmatch(entry.path, p) for p in _SECRET):
-            if os.access(entry.path, os.X_OK if is_directory else os.R_OK):
-                yield Secret(entry.path, is_directory)
-        elif is_directory:
+        if is_secret(entry.path, entry.stat(follow_symlinks=False).st_mode):
+            yield entry.path
+        elif entry.is_dir(follow_symlinks=False):
             yield from find_secrets(entry.path)

@@ -54,8 +54,8 @@ class Machine(msgspec.Struct, frozen=True):
     """Facts of this machine that the sandbox depends on.
 
     ``programs`` are the directories with programs, ``links`` top-level symbolic links such as
-    ``/bin``. ``etc`` is the node's view of /etc in which the secrets are covered
-    (``node/etc_view.py``), ``hidden`` the paths in /etc that are; ``proc_read_only`` lie in /proc.
+    ``/bin``. ``etc`` is the node's copy of /etc without its secrets (``node/etc_view.py``),
+    ``hidden`` their paths in /etc; ``proc_read_only`` lie in /proc.
     ``shell`` takes the place of ``sh``, "" where the machine's own stays.
     """
 
@@ -78,7 +78,7 @@ class Machine(msgspec.Struct, frozen=True):
             links=tuple((p, os.readlink(p)) for p in _PROGRAMS if os.path.islink(p)),
             python=read_python(python, home or str(Path.home())),
             etc=etc,
-            hidden=frozenset(secret.path for secret in find_secrets("/etc")),
+            hidden=frozenset(find_secrets("/etc")),
             proc_read_only=tuple(p for p in _PROC_READ_ONLY if os.path.exists(p)),
             shell=shell,
             warnings=warnings,
