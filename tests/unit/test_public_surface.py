@@ -50,7 +50,7 @@ def test_the_package_offers_its_version() -> None:
 
 def test_commands() -> None:
     names = cli.list_commands(click.Context(cli))
-    assert names == ["run", "validate", "render", "completion"]
+    assert names == ["run", "validate", "render", "plugins", "completion"]
 
 
 def test_exit_codes() -> None:

@@ -19,6 +19,7 @@ _COMMANDS = {
     "run": ("vcjob.cli.run", "run", "Run Jobs on this machine and follow them to their end."),
     "validate": ("vcjob.cli.validate", "validate", "Report every problem of manifests at once."),
     "render": ("vcjob.cli.render", "render", "Print every object that a Job becomes."),
+    "plugins": ("vcjob.cli.plugins", "plugins", "List the plugins that Jobs can use."),
     "completion": ("vcjob.cli.completion", "completion", "Print the completion script of a shell."),
 }
 
