@@ -1,0 +1,1 @@
+"""A real API server as a cluster: credentials, requests, watches, streams of pods."""

@@ -1,0 +1,272 @@
+"""``Cluster`` over a real API server.
+
+Source of the rules: Kubernetes documentation, "Kubernetes API Concepts" (watches, bookmarks, lists
+in pieces, preconditions).
+"""
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Mapping
+from typing import Any, Self
+
+import msgspec
+
+from vcjob.api.kinds import Kind
+from vcjob.api.types import Object
+from vcjob.controller.cluster import (
+    Conflict,
+    EventType,
+    Gone,
+    ObjectList,
+    Unavailable,
+    WatchEvent,
+)
+from vcjob.kubernetes.connection import JSON, Connection, Query, object_path
+from vcjob.kubernetes.errors import Asked, event_error
+from vcjob.kubernetes.kubeconfig import Server
+from vcjob.kubernetes.lines import lines
+
+_MERGE_PATCH = "application/merge-patch+json"
+_PAGE = 500
+"""Objects in one piece of a list, as client-go asks for them."""
+_WATCH_SECONDS = (300, 600)
+"""How long one watch request lasts, drawn so that watches do not all end together."""
+_GRACE_SECONDS = 30.0
+"""How much longer than it was asked to a watch may last before it counts as lost."""
+_SHORTEST_WATCH_SECONDS = 1.0
+
+_encode = msgspec.json.Encoder().encode
+
+
+class _Event(msgspec.Struct):
+    type: str
+    object: Any
+
+
+_decode_event = msgspec.json.Decoder(_Event).decode
+
+
+class KubernetesCluster:
+    """The objects of an API server. Use it as an async context manager.
+
+    Requests that failed are not repeated here; callers know what may be asked twice.
+
+    Args:
+        connection: how the server is reached.
+        page: how many objects a list asks for at once.
+    """
+
+    def __init__(self, connection: Connection, *, page: int = _PAGE) -> None:
+        self.connection = connection
+        self._page = page
+
+    @classmethod
+    def of(cls, server: Server) -> Self:
+        """The cluster behind a server."""
+        return cls(Connection(server))
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exception: object) -> None:
+        await self.connection.close()
+
+    async def get(self, kind: Kind, namespace: str, name: str) -> Object:
+        """Read one object; raises NotFound."""
+        asked = _asked("get", kind, namespace, name)
+        path = object_path(kind, namespace, name)
+        return await self._object("GET", path, asked)
+
+    async def list(
+        self,
+        kind: Kind,
+        namespace: str | None = None,
+        labels: Mapping[str, str] | None = None,
+        *,
+        selector: str = "",
+    ) -> ObjectList:
+        """Read all objects of a kind, of one namespace or of all, whose labels equal ``labels``.
+
+        ``selector`` is a label selector in the API's own words, in place of ``labels``.
+        """
+        selected = _selector(labels, selector)
+        try:
+            return await self._list(kind, namespace, selected, self._page)
+        except Gone:  # the list changed so much that its next piece is no longer to be had
+            return await self._list(kind, namespace, selected, 0)
+
+    async def _list(
+        self, kind: Kind, namespace: str | None, selected: Query, page: int
+    ) -> ObjectList:
+        asked = _asked("list", kind, namespace or "")
+        path = object_path(kind, namespace or "")
+        query = [*selected, *([("limit", str(page))] if page else [])]
+        items: list[Object] = []
+        more = ""
+        while True:
+            pieces = [*query, ("continue", more)] if more else query
+            answer = await self._object("GET", path, asked, query=pieces)
+            for item in answer.get("items") or ():
+                # Lists of the server's own kinds leave them out of the items.
+                item.setdefault("apiVersion", kind.api_version)
+                item.setdefault("kind", kind.kind)
+                items.append(item)
+            metadata = answer.get("metadata") or {}
+            more = metadata.get("continue") or ""
+            if not more:
+                return ObjectList(items, str(metadata.get("resourceVersion", "")))
+
+    async def watch(
+        self,
+        kind: Kind,
+        since: str,
+        namespace: str | None = None,
+        labels: Mapping[str, str] | None = None,
+        *,
+        selector: str = "",
+    ) -> AsyncIterator[WatchEvent]:
+        """Follow changes after resource version ``since``, without end; raises Gone.
+
+        The server ends a watch every few minutes; that is gone on from without a word. A watch that
+        breaks raises Unavailable; go on from the version of the last event, bookmarks included.
+        """
+        asked = _asked("watch", kind, namespace or "")
+        path = object_path(kind, namespace or "")
+        loop = asyncio.get_running_loop()
+        while True:
+            seconds = random.uniform(*_WATCH_SECONDS)
+            query = [
+                *_selector(labels, selector),
+                ("watch", "true"),
+                ("allowWatchBookmarks", "true"),
+                ("resourceVersion", since),
+                ("timeoutSeconds", str(int(seconds))),
+            ]
+            started = loop.time()
+            stream = self.connection.stream(
+                path, asked, query=query, silence=seconds + _GRACE_SECONDS
+            )
+            async with stream as pieces:
+                async for line in lines(pieces):
+                    event, since = self._event(line, asked)
+                    yield event
+            # A server that ends each watch at once must not be asked without pause.
+            if loop.time() - started < _SHORTEST_WATCH_SECONDS:
+                await asyncio.sleep(_SHORTEST_WATCH_SECONDS)
+
+    def _event(self, line: bytes, asked: Asked) -> tuple[WatchEvent, str]:
+        """An event and its resource version."""
+        server = self.connection.name
+        try:
+            event = _decode_event(line)
+            if event.type == "ERROR":
+                raise event_error(event.object, asked, server)
+            version = event.object["metadata"]["resourceVersion"]
+            return WatchEvent(EventType(event.type), event.object), str(version)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise Unavailable(
+                f"{server} broke off in the middle of an event when asked to {asked}"
+            ) from error
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            raise Unavailable(f"{server} sent no event when asked to {asked}") from error
+
+    async def create(self, kind: Kind, obj: Object) -> Object:
+        """Create an object and return it as stored; raises AlreadyExists, Invalid, Forbidden."""
+        metadata = obj.get("metadata") or {}
+        namespace = metadata.get("namespace") or ("default" if kind.namespaced else "")
+        name = metadata.get("name") or metadata.get("generateName", "")
+        complete = {**obj, "apiVersion": kind.api_version, "kind": kind.kind}
+        return await self._object(
+            "POST",
+            object_path(kind, namespace),
+            _asked("create", kind, namespace, name),
+            body=_encode(complete),
+        )
+
+    async def patch(
+        self,
+        kind: Kind,
+        namespace: str,
+        name: str,
+        patch: Object,
+        *,
+        subresource: str = "",
+        uid: str = "",
+        resource_version: str = "",
+    ) -> Object:
+        """Apply a JSON merge patch (RFC 7386) and return the result.
+
+        ``subresource="status"`` writes only the status. With ``uid`` or ``resource_version`` the
+        patch happens only if they are the current ones, else Conflict. Raises NotFound.
+        """
+        if uid and subresource and not resource_version:
+            # A status subresource takes no notice of the patch's UID, but does of the version.
+            present = await self.get(kind, namespace, name)
+            if present["metadata"]["uid"] != uid:
+                raise Conflict(f"{kind} {name} is another object of the same name")
+            resource_version = present["metadata"]["resourceVersion"]
+        conditions = {"uid": uid, "resourceVersion": resource_version}
+        demanded = {field: value for field, value in conditions.items() if value}
+        if demanded:
+            patch = {**patch, "metadata": {**(patch.get("metadata") or {}), **demanded}}
+        return await self._object(
+            "PATCH",
+            object_path(kind, namespace, name, subresource),
+            _asked("patch", kind, namespace, name, subresource),
+            body=_encode(patch),
+            content_type=_MERGE_PATCH,
+        )
+
+    async def delete(
+        self,
+        kind: Kind,
+        namespace: str,
+        name: str,
+        *,
+        uid: str = "",
+        grace_period_seconds: int | None = None,
+        propagation: str = "Background",
+    ) -> None:
+        """Ask for deletion; with ``uid`` only of that very object. Raises NotFound, Conflict."""
+        options: dict[str, Any] = {
+            "apiVersion": "v1",
+            "kind": "DeleteOptions",
+            "propagationPolicy": propagation,
+        }
+        if uid:
+            options["preconditions"] = {"uid": uid}
+        if grace_period_seconds is not None:
+            options["gracePeriodSeconds"] = grace_period_seconds
+        await self.connection.request(
+            "DELETE",
+            object_path(kind, namespace, name),
+            _asked("delete", kind, namespace, name),
+            body=_encode(options),
+        )
+
+    async def _object(
+        self,
+        method: str,
+        path: str,
+        asked: Asked,
+        *,
+        query: Query = (),
+        body: bytes | None = None,
+        content_type: str = JSON,
+    ) -> Object:
+        answer = await self.connection.request(
+            method, path, asked, query=query, body=body, content_type=content_type
+        )
+        decoded = self.connection.decode(answer, asked)
+        if not isinstance(decoded, dict):
+            raise Unavailable(f"{self.connection.name} answered no object when asked to {asked}")
+        return decoded
+
+
+def _asked(verb: str, kind: Kind, namespace: str, name: str = "", subresource: str = "") -> Asked:
+    return Asked(verb, kind, namespace if kind.namespaced else "", name, subresource)
+
+
+def _selector(labels: Mapping[str, str] | None, selector: str) -> Query:
+    selector = selector or ",".join(f"{key}={value}" for key, value in (labels or {}).items())
+    return [("labelSelector", selector)] if selector else []

@@ -1,0 +1,46 @@
+"""TLS towards an API server: whom we trust, and how we prove who we are."""
+
+import os
+import ssl
+
+from vcjob.kubernetes.credentials import Credential
+from vcjob.kubernetes.errors import KubeconfigError
+from vcjob.kubernetes.kubeconfig import Server
+
+
+def tls_context(server: Server, credential: Credential) -> ssl.SSLContext:
+    """The TLS settings for a server; raises KubeconfigError for unusable certificates."""
+    try:
+        context = ssl.create_default_context(cadata=server.authority or None)
+    except ssl.SSLError as error:
+        raise KubeconfigError(
+            f"the certificate authority of {server.name} is not a certificate in PEM"
+        ) from error
+    # Since Python 3.13 on by default; the authorities of many clusters lack an extension it wants.
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    if server.unverified:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    if credential.certificate:
+        _load(context, credential, server.name)
+    return context
+
+
+def _load(context: ssl.SSLContext, credential: Credential, name: str) -> None:
+    # OpenSSL wants files; these exist in memory only.
+    pem = f"{credential.certificate}\n{credential.key}\n".encode()
+    descriptor = os.memfd_create("client-certificate", os.MFD_CLOEXEC)
+    try:
+        os.write(descriptor, pem)
+        context.load_cert_chain(f"/proc/self/fd/{descriptor}", password=_no_password)
+    except (ssl.SSLError, OSError, ValueError) as error:
+        raise KubeconfigError(
+            f"the client certificate of {name} does not fit its key, or is not PEM"
+        ) from error
+    finally:
+        os.close(descriptor)
+
+
+def _no_password() -> str:
+    """Instead of OpenSSL's own question on the terminal."""
+    raise ValueError("an encrypted key cannot be used")
