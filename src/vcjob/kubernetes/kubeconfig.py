@@ -236,7 +236,7 @@ class _Section:
         """Text that stands in the file (``…-data``, base64), else in a file of its own."""
         if data := self.text(f"{field}-data"):
             try:
-                return base64.b64decode(data, validate=False).decode()
+                return base64.b64decode("".join(data.split()), validate=True).decode()
             except (binascii.Error, UnicodeDecodeError) as error:
                 raise self.error(f"{field}-data is not base64 of a text") from error
         if not (path := self.path(field)):

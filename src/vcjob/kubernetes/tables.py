@@ -77,6 +77,8 @@ async def fetch_table(
             table = msgspec.json.decode(answer.body, type=_Answer)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise Unavailable(f"{connection.name} answered no Table") from error
+        if table.kind != "Table":
+            raise Unavailable(f"{connection.name} answered no Table but {table.kind}")
         columns = columns or table.column_definitions
         rows += [Row(row.cells, row.object.metadata) for row in table.rows or ()]
         more = table.metadata.get("continue") or ""

@@ -1,0 +1,294 @@
+"""Requests: credentials, what failures mean, TLS, WebSockets that are refused."""
+
+import asyncio
+import socket
+import ssl
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+from canned_server import Canned, canned_server
+
+from vcjob.api.kinds import JOB, POD, QUEUE, Kind
+from vcjob.controller.cluster import (
+    AlreadyExists,
+    ClusterError,
+    Conflict,
+    Forbidden,
+    Gone,
+    Invalid,
+    NotFound,
+    Unavailable,
+)
+from vcjob.kubernetes.connection import Connection, object_path
+from vcjob.kubernetes.errors import Asked, KubeconfigError, NotServed, Unauthorized, Unreachable
+from vcjob.kubernetes.kubeconfig import Server
+
+GET = Asked("get", POD, "default", "p")
+
+
+async def ask(server: Server, asked: Asked = GET, seconds: float = 20) -> bytes:
+    async with Connection(server) as connection:
+        return (await connection.request("GET", "/x", asked, seconds=seconds)).body
+
+
+@pytest.mark.parametrize(
+    ("arguments", "path"),
+    [
+        ((POD, "a", "b"), "/api/v1/namespaces/a/pods/b"),
+        ((POD,), "/api/v1/pods"),
+        ((JOB, "a", "b", "status"),
+         "/apis/batch.volcano.sh/v1alpha1/namespaces/a/jobs/b/status"),
+        ((QUEUE, "ignored", "q"), "/apis/scheduling.volcano.sh/v1beta1/queues/q"),
+        ((POD, "a", "../../secrets?x=#"), "/api/v1/namespaces/a/pods/..%2F..%2Fsecrets%3Fx%3D%23"),
+    ],
+)  # fmt: skip
+def test_paths(arguments: tuple[Any, ...], path: str) -> None:
+    assert object_path(*arguments) == path
+
+
+def test_credentials_go_into_headers_and_names_stay_escaped() -> None:
+    async def story() -> None:
+        async with canned_server() as canned:
+            for more in (
+                {"token": "t", "impersonate": (("Impersonate-User", "me"),)},
+                {"basic": ("user", "pass")},
+            ):
+                canned.say({})
+                async with Connection(canned.server(**more)) as connection:
+                    path = object_path(POD, "a", "b/c")
+                    await connection.request("GET", path, GET, query=[("labelSelector", "a=b,c")])
+            first, second = canned.asked
+            assert first.headers["Authorization"] == "Bearer t"
+            assert first.headers["Impersonate-User"] == "me"
+            assert first.headers["User-Agent"].startswith("vcjob/")
+            assert first.path == "/api/v1/namespaces/a/pods/b%2Fc"
+            assert first.query == {"labelSelector": "a=b,c"}
+            assert second.headers["Authorization"] == "Basic dXNlcjpwYXNz"
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize(
+    ("status", "reason", "message", "expected", "said"),
+    [
+        (401, "Unauthorized", "Unauthorized", Unauthorized, "does not know us (401)"),
+        (403, "Forbidden", 'User "x" cannot get resource "pods" in API group ""', Forbidden,
+         'does not let us get pods "p" in namespace "default": User "x"'),
+        (403, "Forbidden", "exceeded quota: q", Forbidden, "exceeded quota: q"),
+        (409, "AlreadyExists", 'pods "p" already exists', AlreadyExists, "already exists"),
+        (409, "Conflict", "the object has been modified", Conflict, "has been modified"),
+        (410, "Expired", "too old resource version", Gone, "too old"),
+        (422, "Invalid", "spec.x: Required", Invalid, "spec.x: Required"),
+        (400, "BadRequest", "bad", Invalid, "bad"),
+        (413, "RequestEntityTooLarge", "limit is 3145728", Invalid, "limit"),
+        (500, "InternalError", "boom", Unavailable, "failed to get pods"),
+        (503, "ServiceUnavailable", "", Unavailable, "(503)"),
+        (504, "Timeout", "Too large resource version", Unavailable, "Too large"),
+    ],
+)  # fmt: skip
+def test_what_a_refusal_means(
+    status: int, reason: str, message: str, expected: type[ClusterError], said: str
+) -> None:
+    async def story() -> None:
+        async with canned_server() as canned:
+            canned.refuse(status, reason, message)
+            with pytest.raises(expected) as caught:
+                await ask(canned.server(token="t"))
+            assert type(caught.value) is expected
+            assert said in str(caught.value)
+
+    asyncio.run(story())
+
+
+def test_another_object_of_the_name_is_a_conflict() -> None:
+    async def story() -> None:
+        async with canned_server() as canned:
+            causes = [{"field": "metadata.uid", "message": "field is immutable"}]
+            canned.refuse(422, "Invalid", "metadata.uid: field is immutable", causes=causes)
+            with pytest.raises(Conflict):
+                await ask(canned.server())
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize(
+    ("headers", "details", "seconds"),
+    [({"Retry-After": "7"}, {}, 7.0), ({}, {"retryAfterSeconds": 3}, 3.0), ({}, {}, None)],
+)
+def test_too_many_requests_say_when_to_come_back(
+    headers: dict[str, str], details: dict[str, Any], seconds: float | None
+) -> None:
+    async def story() -> None:
+        async with canned_server() as canned:
+            canned.say({"kind": "Status", "details": details}, 429, headers)
+            with pytest.raises(Unavailable, match="too much to do") as caught:
+                await ask(canned.server())
+            assert caught.value.retry_after == seconds
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "expected", "said"),
+    [
+        ({"details": {"name": "p"}, "message": 'pods "p" not found'}, POD, NotFound, '"p" not'),
+        ("404 page not found", JOB, NotServed, "does not serve jobs.batch.volcano.sh"),
+        ({"details": {}, "message": "the server could not find"}, JOB, NotServed, "installed?"),
+    ],
+)
+def test_a_kind_that_is_not_served_is_told_from_an_object_that_is_not_there(
+    body: Any, kind: Kind, expected: type[ClusterError], said: str
+) -> None:
+    async def story() -> None:
+        async with canned_server() as canned:
+            canned.say(body, 404)
+            with pytest.raises(expected) as caught:
+                await ask(canned.server(), Asked("get", kind, "default", "p"))
+            assert said in str(caught.value)
+
+    asyncio.run(story())
+
+
+def test_a_refused_token_is_read_again_once(tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_text("old")
+
+    async def story() -> None:
+        async with canned_server() as canned:
+
+            async def rotate(_: web.Request) -> web.StreamResponse:
+                file.write_text("new")
+                return web.Response(status=401)
+
+            canned.call(rotate)
+            canned.say({"fine": True})
+            assert await ask(canned.server(token_file=str(file))) == b'{"fine": true}'
+            sent = [asked.headers["Authorization"] for asked in canned.asked]
+            assert sent == ["Bearer old", "Bearer new"]
+            canned.refuse(401, "Unauthorized", "Unauthorized")
+            canned.refuse(401, "Unauthorized", "Unauthorized")
+            with pytest.raises(Unauthorized):
+                await ask(canned.server(token_file=str(file)))
+
+    asyncio.run(story())
+
+
+def test_nothing_listens_there() -> None:
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{bound.getsockname()[1]}"
+        with pytest.raises(Unreachable, match=f"nothing answers at {url}: connect"):
+            asyncio.run(ask(Server(url)))
+
+
+def test_a_connection_that_breaks_leaves_open_whether_it_was_done() -> None:
+    async def story(canned: Canned) -> None:
+        canned.break_off()
+        async with Connection(canned.server()) as connection:
+            with pytest.raises(Unavailable, match="broke when asked to create") as caught:
+                await connection.request("POST", "/x", Asked("create", POD), body=b"{}")
+        assert not isinstance(caught.value, Unreachable)
+        assert len(canned.asked) == 1, "a write must not be sent twice"
+
+    async def run() -> None:
+        async with canned_server() as canned:
+            await story(canned)
+
+    asyncio.run(run())
+
+
+def test_an_answer_that_does_not_come_is_given_up() -> None:
+    async def story() -> None:
+        async with canned_server() as canned:
+            stuck = asyncio.Event()
+
+            async def wait(_: web.Request) -> web.StreamResponse:
+                await stuck.wait()
+                return web.Response()
+
+            canned.call(wait)
+            with pytest.raises(Unavailable, match="did not answer in time"):
+                await ask(canned.server(), seconds=0.05)
+            stuck.set()
+
+    asyncio.run(story())
+
+
+def test_redirects_are_not_followed_with_our_credentials() -> None:
+    async def story() -> None:
+        async with canned_server() as canned:
+            canned.say("", 302, {"Location": "http://127.0.0.1:1/"})
+            with pytest.raises(ClusterError, match="answered 302"):
+                await ask(canned.server(token="t"))
+
+    asyncio.run(story())
+
+
+def test_a_proxy_of_an_unknown_kind_is_refused() -> None:
+    with pytest.raises(KubeconfigError, match="socks5://x:1 of lab is of a kind"):
+        Connection(Server("https://lab", "lab", proxy="socks5://x:1"))
+
+
+def test_a_proxy_is_used() -> None:
+    async def story() -> None:
+        async with canned_server() as canned:
+            canned.say({})
+            await ask(Server("http://far.invalid:80", proxy=canned.url))
+            assert canned.asked[0].headers["Host"] == "far.invalid"
+
+    asyncio.run(story())
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A certificate for the name ``inside`` with its key, in one file."""
+    directory = tmp_path_factory.mktemp("tls")
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
+         "-nodes", "-days", "2", "-subj", "/CN=inside", "-addext", "subjectAltName=DNS:inside",
+         "-keyout", "key.pem", "-out", "cert.pem"],
+        cwd=directory, check=True, capture_output=True,
+    )  # fmt: skip
+    both = directory / "both.pem"
+    both.write_text((directory / "cert.pem").read_text() + (directory / "key.pem").read_text())
+    return both
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"authority": True, "tls_name": "inside"}, ""),
+        ({"unverified": True}, ""),
+        ({"authority": True}, "is not valid for '127.0.0.1'"),
+        ({"tls_name": "inside"}, "self-signed certificate"),
+        ({"authority": True, "tls_name": "inside", "client": "own"}, ""),
+        ({"authority": True, "tls_name": "inside", "client": "bad"}, "does not fit its key"),
+        ({"authority": "no pem"}, "is not a certificate in PEM"),
+    ],
+)
+def test_tls(certificate: Path, options: dict[str, Any], said: str) -> None:
+    text = certificate.read_text()
+    cut = text.index("-----BEGIN PRIVATE")
+    options = dict(options)
+    if options.get("authority") is True:
+        options["authority"] = text[:cut]
+    if client := options.pop("client", ""):
+        options |= {"certificate": text[:cut], "key": text[cut:] if client == "own" else "bad"}
+
+    async def story() -> None:
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cadata=text[:cut])
+        context.load_cert_chain(certificate)
+        context.verify_mode = ssl.CERT_REQUIRED if client == "own" else ssl.CERT_NONE
+        async with canned_server(context) as canned:
+            canned.say({"fine": True})
+            if not said:
+                assert await ask(canned.server(**options)) == b'{"fine": true}'
+                return
+            with pytest.raises((Unreachable, KubeconfigError)) as caught:
+                await ask(canned.server(**options))
+            assert said in str(caught.value)
+
+    asyncio.run(story())
