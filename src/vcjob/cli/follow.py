@@ -21,6 +21,7 @@ from vcjob.cli.exit_codes import ExitCode, of_phases
 from vcjob.cli.progress import FINAL_PHASES, status_line, task_counts
 from vcjob.cli.screen import Screen
 from vcjob.controller.cluster import Cluster, EventType
+from vcjob.core.reasons import PLUGIN_WARNING
 
 _TICK_SECONDS = 0.2
 _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -153,8 +154,9 @@ class Follower:
             self._screen.note(f"{job.metadata.name} is {state.phase}{counts}{why}")
 
     def _on_event(self, event: Object) -> None:
-        if event.get("type") != "Warning" and not self._all_events:
-            return
+        is_news = event.get("type") == "Warning" and event.get("reason") != PLUGIN_WARNING
+        if not is_news and not self._all_events:
+            return  # what plugins warn of was shown before the first object was made
         involved = event.get("involvedObject", {})
         key, count = event["metadata"]["name"], event.get("count", 1)
         if self._events_shown.get(key) == count:

@@ -24,9 +24,11 @@ from vcjob.controller.reading import without_templates
 from vcjob.controller.recorder import record_event
 from vcjob.controller.records import Record, Records
 from vcjob.controller.work_queue import WorkQueue
+from vcjob.core.actions import FINAL
 from vcjob.core.blueprint import Blueprint
+from vcjob.core.draft import Told
 from vcjob.core.plan import Surroundings, plan
-from vcjob.core.reasons import Trouble
+from vcjob.core.reasons import PLUGIN_WARNING, Trouble
 from vcjob.plugins.registry import Registry
 
 # Jobs come before pods: a Job's state must not be newer than what is known of its pods.
@@ -169,6 +171,8 @@ class Controller:
             await self._delete_job(record.obj)
             return
         obj = record.obj
+        for told in _warnings(record, blueprint):
+            await record_event(self._cluster, obj, told, now)
         await self._applier.apply(record, planned, blueprint)
         for told in planned.tell:
             await record_event(self._cluster, obj, told, now)
@@ -253,6 +257,21 @@ class Controller:
             trouble=Trouble("Malformed", malformed) if malformed else record.trouble,
             attempt=attempt and not malformed,
         )
+
+
+def _warnings(record: Record, blueprint: Blueprint) -> list[Told]:
+    """What plugins warn of, once: it refuses nothing, and stands in no status."""
+    assert record.job is not None
+    if record.job.status.state.phase in FINAL:
+        return []
+    sentences = [
+        f"{problem.message}{f'; {problem.hint}' if problem.hint else ''}"
+        for problem in blueprint.problems
+        if problem.warning
+    ]
+    new = [one for one in dict.fromkeys(sentences) if one not in record.warned]
+    record.warned = frozenset(sentences)
+    return [Told("Warning", PLUGIN_WARNING, sentence) for sentence in new]
 
 
 def _labels(kind: Kind) -> dict[str, str] | None:

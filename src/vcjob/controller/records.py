@@ -38,7 +38,7 @@ class Record:
     ``malformed`` is why it cannot be read as a whole. ``removing`` are UIDs of pods that we asked
     to delete and that do not show it yet. ``trouble`` is what the last attempt failed for, to be
     tried again at ``retry_at``; ``attempts`` counts those that failed for trouble, ``failures``
-    other failures in a row.
+    other failures in a row. ``warned`` are the warnings of plugins that were told.
     """
 
     uid: str
@@ -52,6 +52,7 @@ class Record:
     removing: dict[Slot, str] = field(default_factory=dict)
     blueprint: Blueprint | None = None
     blueprint_of: tuple[object, str] = ((), "")
+    warned: frozenset[str] = frozenset()
     trouble: Trouble | None = None
     retry_at: float = 0.0
     attempts: int = 0

@@ -7,6 +7,9 @@ from vcjob.core.actions import Phase
 from vcjob.core.draft import Draft
 from vcjob.core.facts import PodPhase
 
+PLUGIN_WARNING = "PluginWarning"
+"""Reason of Events about what plugins warn of; ``validate`` tells the same."""
+
 
 class Trouble(msgspec.Struct, frozen=True):
     """A reason in one word and a sentence; ``warning`` ones become Events."""

@@ -3,8 +3,10 @@
 from collections.abc import Iterator
 
 from vcjob.api.problems import Problem
+from vcjob.api.types import Task
 from vcjob.plugins.base import AddToPod, Argument, Plugin, Request
 from vcjob.plugins.draft import PodDraft
+from vcjob.plugins.ports import containers_of
 from vcjob.plugins.roles import role_problems
 
 ANNOTATION = "hccl/rankIndex"
@@ -39,6 +41,29 @@ def _rank_of_containers(pod: PodDraft) -> str:
 
 def _problems(request: Request) -> Iterator[Problem]:
     yield from role_problems(request, ("master", "worker"))
+    roles = [request.text(role) for role in ("master", "worker")]
+    ranked = any(map(request.hosts.find, roles)) or "pytorch" in request.job.spec.plugins
+    if not ranked and not any(map(_has_own_rank, request.job.spec.tasks)):
+        yield Problem(
+            f"no task is called {' or '.join(roles)}, so that no pod gets a rank",
+            request.path,
+            "name the tasks so, or give their names: --worker=my-task",
+            warning=True,
+        )
+
+
+def _has_own_rank(task: Task) -> bool:
+    """Whether the template says the rank itself."""
+    metadata = task.template.get("metadata")
+    annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
+    if isinstance(annotations, dict) and annotations.get(ANNOTATION):
+        return True
+    variables = [one.get("env") for one in containers_of(task)]
+    return any(
+        isinstance(entry, dict) and entry.get("name") == "RANK" and entry.get("value")
+        for env in variables
+        for entry in (env if isinstance(env, list) else ())
+    )
 
 
 PLUGIN = Plugin(

@@ -8,7 +8,7 @@ from vcjob.api.suggestions import suggest
 from vcjob.api.types import Object
 from vcjob.plugins.base import AddToPod, Argument, Plugin, PluginError, Request
 from vcjob.plugins.draft import PodDraft
-from vcjob.plugins.hosts import pod_spec
+from vcjob.plugins.ports import clashes, containers_of
 from vcjob.plugins.roles import argument_path, port_problems, role_problems
 
 # Names of ports, and the arguments that hold their numbers.
@@ -71,15 +71,36 @@ def _problems(request: Request) -> Iterator[Problem]:
     numbers = list(_ports(request).values())
     if len(set(numbers)) < len(numbers):
         yield Problem("two ports of the head have the same number", request.path)
-    head = request.text("head")
-    if not request.hosts.find(head):
-        yield Problem(
-            f'no task is called "{head}", so that there is no head',
-            argument_path(request, "head"),
-            "name the task so, or give its name: --head=my-task",
-        )
+    yield from _head_problems(request)
     for role, argument in _ROLES:
         yield from _container_problems(request, role, argument)
+
+
+def _head_problems(request: Request) -> Iterator[Problem]:
+    name = request.text("head")
+    path = argument_path(request, "head")
+    head = request.hosts.find(name)
+    if not head:
+        yield Problem(
+            f'no task is called "{name}", so that there is no head',
+            path,
+            "name the task so, or give its name: --head=my-task",
+        )
+    elif request.text("worker") == name:
+        yield Problem(
+            f'--head and --worker name the same task "{name}", so that there is no worker',
+            argument_path(request, "worker"),
+            "one task plays one role",
+            warning=True,
+        )
+    elif head.replicas != 1:
+        what = (
+            f"has {head.replicas} replicas; each is a head of its own, and workers go to the first"
+            if head.replicas
+            else "has no replicas, so that workers have no head to go to"
+        )
+        hint = "give it one replica"
+        yield Problem(f'the head\'s task "{name}" {what}', path, hint, warning=True)
 
 
 def _container_problems(request: Request, role: str, argument: str) -> Iterator[Problem]:
@@ -87,25 +108,34 @@ def _container_problems(request: Request, role: str, argument: str) -> Iterator[
     for position, task in enumerate(request.job.spec.tasks):
         if task.name != request.text(role):
             continue
-        containers = pod_spec(task).get("containers")
-        listed = [one for one in containers or () if isinstance(one, dict)]
+        listed = containers_of(task)
         path: Path = ("spec", "tasks", position, "template", "spec", "containers")
-        found = [one for one in listed if one.get("name") == wanted]
-        if not found:
-            known = [str(one.get("name")) for one in listed]
+        known = [str(one.get("name")) for one in listed]
+        if wanted not in known:
             yield Problem(
                 f'task "{task.name}" has no container "{wanted}", so that Ray is started in none',
                 path,
                 suggest(wanted, known) or f"name it with --{argument}",
                 warning=True,
             )
-        elif found[0].get("command"):
-            yield Problem(
-                f'the plugin ray replaces the command of container "{wanted}"',
-                (*path, listed.index(found[0]), "command"),
-                "run your program in another container, or submit it to the cluster as a Ray job",
-                warning=True,
-            )
+            continue
+        container = known.index(wanted)
+        for field in ("command", "args"):
+            if listed[container].get(field):
+                yield _replaced(wanted, field, (*path, container, field))
+        if role == "head":
+            yield from clashes(task, path, wanted, _ports(request), by_name=True)
+
+
+def _replaced(container: str, field: str, path: Path) -> Problem:
+    """What the user wanted to run, and Ray is run in its place."""
+    what = "replaces the command" if field == "command" else "starts Ray in place of the arguments"
+    return Problem(
+        f'the plugin ray {what} of container "{container}"',
+        path,
+        "run your program in another container, or submit it to the cluster as a Ray job",
+        warning=True,
+    )
 
 
 PLUGIN = Plugin(

@@ -9,10 +9,11 @@ from vcjob.plugins.base import AddToPod, Argument, Plugin, Request
 from vcjob.plugins.draft import PodDraft
 from vcjob.plugins.host_lists import MOST_ENV_BYTES
 from vcjob.plugins.hosts import TaskHosts
-from vcjob.plugins.roles import port_problems, role_problems
+from vcjob.plugins.roles import argument_path, port_problems, role_problems
 
 VARIABLE = "TF_CONFIG"
 ROLES = ("ps", "worker", "chief", "evaluator")
+_SINGLE = ("chief", "evaluator")  # tf.distribute's validation of a cluster
 # Around the addresses: the names of roles, brackets, the pod's own task.
 _FRAME_BYTES = 200
 
@@ -71,6 +72,16 @@ def _problems(request: Request) -> Iterator[Problem]:
             "name the tasks so, or give their names: --worker=my-task",
             warning=True,
         )
+    for role in _SINGLE:
+        task = request.hosts.find(request.text(role))
+        if task and task.replicas > 1:
+            yield Problem(
+                f'task "{task.task}" has {task.replicas} replicas, but TensorFlow takes at most '
+                f"one {role}",
+                argument_path(request, role),
+                "give it one replica",
+                warning=True,
+            )
     if _bytes(request) > MOST_ENV_BYTES:
         yield Problem(
             f"containers do not get {VARIABLE}: it would have about {_bytes(request)} bytes, and "
