@@ -1,7 +1,9 @@
 """Replaying a recording of genuine Volcano on our controller, and telling where the two differ."""
 
 import asyncio
-from collections.abc import Iterable, Iterator
+import itertools
+from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 from faults import Fault, Faulty
@@ -32,8 +34,8 @@ KINDS = {
 }
 COUNTERS = ("pending", "running", "succeeded", "failed", "terminating", "unknown")
 _TIME_FOR_SECOND_TRY = 0.2
-Phases = tuple[Any, ...]
-"""A phase and the phases of its conditions."""
+_IN_BETWEEN = ("phase", "conditions", *COUNTERS, "taskStatusCount", "minAvailable", "retryCount",
+               "version", "controlledResources", "runningDuration")  # fmt: skip
 Difference = tuple[int, str, Any, Any]
 """Step, what differs, Volcano's and ours."""
 
@@ -63,24 +65,26 @@ class Replay:
         self.writes = 0
         self.quota: WithQuota | None = None
         self.statuses: list[Object] = []
+        # Step, the statuses that Volcano writes in it and ours, each after the one before.
+        self.courses: list[tuple[int, list[Object], list[Object]]] = []
+        # Counters of our status after each step, and the same counted anew.
+        self.counted: list[tuple[Object, Object]] = []
 
     def _with_quota(self, store: Store) -> Cluster:
         self.quota = WithQuota(store)
         self.quota.arm(self.fault, self.at)
         return self.quota
 
-    async def differences(self, leave_out: frozenset[str]) -> list[Difference]:
-        """Replay; plugins in ``leave_out`` are taken out of the Job first."""
+    async def differences(self) -> list[Difference]:
+        """Replay, and compare after each step."""
         simulation = Simulation(wrap=self._with_quota)
         simulation.namespace = "lifecycle"
         await simulation.start()
         await simulation.settle()
         follower = asyncio.create_task(self._follow(simulation))
-        spec = self.recording["spec"]
-        plugins = {k: v for k, v in spec["plugins"].items() if k not in leave_out}
-        job = {"metadata": {"name": "lc"}, "spec": {**spec, "plugins": plugins}}
+        job = {"metadata": {"name": "lc"}, "spec": self.recording["spec"]}
         found: list[Difference] = []
-        last: list[Phases] = [(), ()]
+        last: list[Object] = [{}, {}]
         try:
             for number, step in enumerate(self.recording["steps"]):
                 self.statuses.clear()
@@ -91,21 +95,34 @@ class Replay:
                 await simulation.settle()
                 if self.fault:
                     await simulation.advance(_TIME_FOR_SECOND_TRY)
-                found += (
-                    (number, *difference)
-                    for difference in _compare(step["after"], await _after(simulation))
-                )
+                after = await _after(simulation)
+                if isinstance(after["job"], dict):
+                    self.counted.append(_count(after))
+                found += ((number, *difference) for difference in _compare(step["after"], after))
                 recorded = filter(_is_status, step["statuses"])
-                theirs, last[0] = _sequence(recorded, last[0])
-                ours, last[1] = _sequence(map(_status, self.statuses), last[1])
-                if number not in self.recording["varies"] and theirs != ours:
-                    found.append((number, "sequence", theirs, ours))
+                theirs = [last[0], *map(_shown, recorded)]
+                ours = [last[1], *map(_status, self.statuses)]
+                last = [theirs[-1], ours[-1]]
+                if number not in self.recording["varies"]:
+                    self.courses.append((number, theirs, ours))
         finally:
             assert self.quota
             self.writes = self.quota.writes
             follower.cancel()
             await simulation.crash()
         return found
+
+    def different_courses(self) -> Iterator[Difference]:
+        """Where a field of the status is not the same in one status after another.
+
+        Each by itself, as how many writes a step takes is a controller's own affair: ours records
+        what it has decided before it does it.
+        """
+        for step, theirs, ours in self.courses:
+            for field in _IN_BETWEEN:
+                one, other = _course(theirs, field), _course(ours, field)
+                if one != other:
+                    yield step, field, one, other
 
     async def _follow(self, simulation: Simulation) -> None:
         async for event in simulation.store.watch(JOB, "0"):
@@ -251,19 +268,23 @@ def _shown(status: Object) -> Object:
     return shown
 
 
+def _count(after: Object) -> tuple[Object, Object]:
+    """The counters that a status shows, and what there is; a Succeeded pod may be cleaned up."""
+    phases = Counter(pod["phase"].lower() for pod in after["pods"])
+    cleaned_up = max(after["job"]["succeeded"] - phases["succeeded"], 0)
+    counted = {name: phases[name] for name in COUNTERS} | {
+        "succeeded": phases["succeeded"] + cleaned_up
+    }
+    return {name: after["job"][name] for name in COUNTERS}, counted
+
+
 def _is_status(status: Any) -> bool:
     return isinstance(status, dict)
 
 
-def _sequence(statuses: Iterable[Object], last: Phases) -> tuple[list[Phases], Phases]:
-    """The phases that a step goes through after ``last``; counts in between depend on timing."""
-    steps: list[Phases] = []
-    for status in statuses:
-        step = (status["phase"], *status["conditions"])
-        if step != last:
-            steps.append(step)
-            last = step
-    return steps, last
+def _course(statuses: list[Object], field: str) -> list[Any]:
+    """What a field is in one status after another, without repeats."""
+    return [value for value, _ in itertools.groupby(one.get(field) for one in statuses)]
 
 
 def _compare(theirs: Object, ours: Object) -> Iterator[tuple[str, Any, Any]]:

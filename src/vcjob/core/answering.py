@@ -12,7 +12,7 @@ from vcjob.api.duration import format_duration
 from vcjob.api.names import SUSPEND
 from vcjob.api.types import Object
 from vcjob.core.actions import ACTIVE, FINAL, Action, Event
-from vcjob.core.draft import Draft, Place, carry_out, task_of
+from vcjob.core.draft import Draft, Place, carry_out, has_target, task_of
 from vcjob.core.facts import PodPhase
 from vcjob.core.indices import NO_INDICES, IndexSet
 from vcjob.core.occurrences import Occurrence, completed, is_current, most_restarts
@@ -55,17 +55,21 @@ def obey_annotation(draft: Draft) -> None:
 
 def answer_occurrences(draft: Draft, found: Iterable[Occurrence], now: float) -> None:
     """Ask the policies about each occurrence, and do or schedule what they say."""
+    found = list(found)
+    _forget_refused(draft, found)
     for one in found:
         if draft.phase not in ACTIVE:
             return
         if one.place and _is_stale(draft, one.place):
             continue
         reply = _reply(draft, one)
-        if not reply:
+        if not reply or _is_refused(draft, one.event, one.task, reply.action):
             continue
         if reply.delay:
             _schedule(draft, one, reply, now)
         else:
+            if not has_target(draft, reply.action, one.place):
+                _refuse(draft, one.event, one.task, reply.action)
             _start(draft, reply.action, _cause(one, reply.exit_code), one.place)
 
 
@@ -108,15 +112,44 @@ def fire_timers(draft: Draft, now: float) -> None:
         draft.state = msgspec.structs.replace(draft.state, timers=rest)
         action = Action(timer.action)
         if not timer.task:
-            _start(draft, action, f"{timer.event} for longer than its policy allows")
+            if not has_target(draft, action, None):
+                _refuse(draft, timer.event, timer.task, action)
+            _start(draft, action, "the PodGroup's phase is still Unknown (policy for Unknown)")
             continue
         for index in IndexSet.parse(timer.indices):
             facts = draft.observed.pods.get((timer.task, index))
             place = Place(timer.task, index, facts.retry if facts else 0)
             name = f"{draft.job.metadata.name}-{timer.task}-{index}"
+            if not has_target(draft, action, place):
+                _refuse(draft, timer.event, timer.task, action)
             _start(draft, action, _overdue(timer, name), place)
             if action is not Action.RESTART_POD:
                 break
+
+
+# Some occurrences last: a PodGroup stays Unknown, a task stays complete. If such a one asks for a
+# restart of pods that there are not, it is told once, not in each pass again.
+
+
+def _refused(event: str, task: str, action: Action) -> str:
+    return f"{event} {task} {action}"
+
+
+def _is_refused(draft: Draft, event: Event, task: str, action: Action) -> bool:
+    return _refused(event, task, action) in draft.state.refused
+
+
+def _refuse(draft: Draft, event: str, task: str, action: Action) -> None:
+    if event in (Event.UNKNOWN, Event.TASK_COMPLETED):
+        refused = (*draft.state.refused, _refused(event, task, action))
+        draft.state = msgspec.structs.replace(draft.state, refused=refused)
+
+
+def _forget_refused(draft: Draft, found: Iterable[Occurrence]) -> None:
+    """What no longer happens may happen anew."""
+    lasting = tuple(f"{one.event} {one.task} " for one in found)
+    kept = tuple(one for one in draft.state.refused if one.startswith(lasting))
+    draft.state = msgspec.structs.replace(draft.state, refused=kept)
 
 
 def _overdue(timer: Timer, pod: str) -> str:

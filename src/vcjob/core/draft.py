@@ -83,7 +83,8 @@ class Draft:
         doomed = old - ended if self.state.keep else old
         for target in self.state.targets:
             if target.task == name:
-                doomed |= IndexSet.parse(target.indices) & pods.before_retry(target.retry)
+                targeted = IndexSet.parse(target.indices) & pods.before_retry(target.retry)
+                doomed |= targeted - ended if is_used_up(self) else targeted
         if self.phase not in ACTIVE:
             doomed |= pods.slots - ended
         return doomed | (pods.slots - IndexSet.below(task.replicas if task else 0))
@@ -141,6 +142,16 @@ def task_of(job: Job, name: str) -> Task | None:
     return next((task for task in job.spec.tasks if task.name == name), None)
 
 
+def is_used_up(draft: Draft) -> bool:
+    """Whether the restart that is under way is one too many: the Job fails instead."""
+    return not draft.state.resumed and draft.retry >= max_retry(draft.job)
+
+
+def has_target(draft: Draft, action: Action, place: Place | None) -> bool:
+    """Whether there is something for an action to act upon, at this place."""
+    return action not in TARGETED or bool(_indices_of(draft.job, action, place))
+
+
 def max_retry(job: Job) -> int:
     """How often a Job may be restarted before it has failed; 0 stands for the default."""
     return job.spec.max_retry or _DEFAULT_MAX_RETRY
@@ -157,7 +168,7 @@ def _resume(draft: Draft, cause: str) -> bool:
 def _restart_some(draft: Draft, action: Action, cause: str, place: Place | None) -> bool:
     indices = _indices_of(draft.job, action, place)
     if not place or not indices:
-        draft.tell("Warning", str(action), f"{cause}, but there is no pod that {action} could mean")
+        draft.tell("Warning", str(action), f"{cause}, but {_why_nothing(action, place)}")
         return False
     if draft.phase is not Phase.RESTARTING or place.retry >= draft.retry:
         draft.retry += 1
@@ -174,6 +185,12 @@ def _restart_some(draft: Draft, action: Action, cause: str, place: Place | None)
         record[place.task] = record.get(place.task, NO_INDICES) - indices
     draft.enter(Phase.RESTARTING, str(action), f"{cause}; {_retries(draft)}")
     return True
+
+
+def _why_nothing(action: Action, place: Place | None) -> str:
+    if place and action is Action.RESTART_PARTITION:
+        return f"task {place.task} has no partitionPolicy that says which pods go together"
+    return f"this concerns no pod that {action} could restart; RestartJob restarts all"
 
 
 def _indices_of(job: Job, action: Action, place: Place | None) -> IndexSet:

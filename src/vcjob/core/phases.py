@@ -10,7 +10,7 @@ import msgspec
 
 from vcjob.api.types import Task
 from vcjob.core.actions import ENDING, Phase
-from vcjob.core.draft import Draft, max_retry
+from vcjob.core.draft import Draft, is_used_up
 from vcjob.core.facts import PodFacts, PodPhase
 from vcjob.core.indices import NO_INDICES, IndexSet
 from vcjob.core.podgroup import task_minimum
@@ -137,11 +137,9 @@ def _short_task(draft: Draft) -> Task | None:
 
 
 def _advance_restarting(draft: Draft, *, admitted: bool) -> None:
-    if not draft.state.resumed and draft.retry >= max_retry(draft.job):
+    if is_used_up(draft):
         if draft.state.targets:
-            targets = draft.state.targets
             draft.kill(keep=True)
-            draft.state = msgspec.structs.replace(draft.state, targets=targets)
         draft.enter(Phase.FAILED, "MaxRetry", draft.message)
         draft.tell("Normal", "JobFailed", f"the retries are used up: {draft.message}")
         return

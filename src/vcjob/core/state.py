@@ -44,7 +44,7 @@ class State(
     tag_field="v",
     tag=FORMAT,
     rename={"alive": "l", "done": "d", "keep": "k", "targets": "t", "timers": "w",
-            "commands": "c", "suspended": "s", "group": "g", "resumed": "u"},
+            "commands": "c", "suspended": "s", "group": "g", "resumed": "u", "refused": "r"},
 ):  # fmt: skip
     """The state of one Job.
 
@@ -54,7 +54,8 @@ class State(
     some pods. ``timers``: actions to come. ``commands``: UIDs of Commands that were handled and may
     still exist. ``suspended``: the annotation's value when it was last acted upon. ``group``: UID
     of the PodGroup that has to go before a new one is made. ``resumed``: whether the Job is
-    Restarting because of a resume.
+    Restarting because of a resume. ``refused``: what lasts and asks for a restart of pods that
+    there are not, and was told.
     """
 
     alive: dict[str, str] = {}
@@ -66,6 +67,7 @@ class State(
     suspended: bool = False
     group: str = ""
     resumed: bool = False
+    refused: tuple[str, ...] = ()
 
     def done_of(self, task: str) -> IndexSet:
         """Indices of a task that have Succeeded."""

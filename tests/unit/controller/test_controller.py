@@ -250,3 +250,68 @@ def test_events_say_which_policy_which_pod_and_which_exit_code() -> None:
         ) in await world.messages()
 
     simulated(story)
+
+
+@pytest.mark.parametrize("action", ["RestartJob", "RestartTask", "RestartPod", "RestartPartition"])
+def test_the_failed_pod_of_the_last_attempt_stays(action: str) -> None:
+    """docs/compatibility.md row 23: Volcano deletes it, unless the whole Job was restarted."""
+
+    async def story(world: Simulation) -> None:
+        obj = job(policies=on("PodFailed", action), maxRetry=1)
+        obj["spec"]["tasks"][0]["partitionPolicy"] = {"totalPartitions": 2, "partitionSize": 1}
+        await run(world, obj)
+        await world.end_pod("lc-worker-0", 7)
+        await world.settle()
+        assert await world.phase("lc") == "Failed"
+        assert await world.pod_names() == ["lc-worker-0"], "what still ran was stopped"
+        assert (await world.status("lc"))["failed"] == 1
+
+    simulated(story)
+
+
+@pytest.mark.parametrize("timeout", [None, "5s"])
+@pytest.mark.parametrize("action", ["RestartTask", "RestartPod", "RestartPartition"])
+def test_a_restart_of_pods_that_there_are_not_is_told_once(
+    action: str, timeout: str | None
+) -> None:
+    async def story(world: Simulation) -> None:
+        policy = {"event": "Unknown", "action": action, **({"timeout": timeout} if timeout else {})}
+        await run(world, job(policies=[policy]))
+
+        async def count() -> int:
+            warnings = [e["count"] for e in await world.events() if e["reason"] == action]
+            return sum(warnings)
+
+        await world.admit("Unknown")
+        await world.settle()
+        await world.advance(100)
+        for number in range(5):  # any other reason to look at the Job
+            await world.patch_job("lc", {"metadata": {"annotations": {"n": str(number)}}})
+            await world.advance(100)
+        assert await count() == 1
+        await world.admit("Running")
+        await world.settle()
+        await world.admit("Unknown")
+        await world.settle()
+        await world.advance(100)
+        assert await count() == 2, "it has happened anew"
+        assert (await world.status("lc")).get("retryCount", 0) == 0
+
+    simulated(story)
+
+
+def test_a_completed_task_without_partitions_asks_once_for_the_restart_of_one() -> None:
+    async def story(world: Simulation) -> None:
+        obj = job(policies=on("TaskCompleted", "RestartPartition"))
+        waiting = {**obj["spec"]["tasks"][0], "name": "other", "policies": on("*", "ResumeJob")}
+        obj["spec"]["tasks"].append(waiting)
+        await run(world, obj)
+        for index in range(2):
+            await world.end_pod(f"lc-worker-{index}")
+        for number in range(5):
+            await world.patch_job("lc", {"metadata": {"annotations": {"n": str(number)}}})
+            await world.settle()
+        told = [e["count"] for e in await world.events() if e["reason"] == "RestartPartition"]
+        assert told == [1]
+
+    simulated(story)
