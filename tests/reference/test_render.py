@@ -5,6 +5,8 @@ have the same length and order; what the recording has beyond that is only what 
 fills in. Where plugins worked in random order, only their blocks may stand in another order.
 """
 
+import asyncio
+import base64
 import copy
 import json
 import re
@@ -13,11 +15,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
 from vcjob.api.defaults import apply_defaults
 from vcjob.api.types import Job, Object
+from vcjob.controller.key_pairs import make_key_pair
 from vcjob.core.blueprint import Blueprint
 from vcjob.plugins.registry import installed_plugins
+from vcjob.plugins.ssh_config import PATTERNS_BEGIN
 
 HERE = Path(__file__).parent
 RECORDINGS = {
@@ -33,6 +39,10 @@ GROUPS = {
     "PersistentVolumeClaim": "persistentvolumeclaims",
 }
 REGISTRY = installed_plugins(third_party=False)
+KEY_PAIRS = {
+    name: asyncio.run(make_key_pair(algorithm))
+    for name, algorithm in (("ssh-rsa", "rsa-2048"), ("ssh-ed25519", "ed25519"))
+}
 PLUGINS_HERE = {*REGISTRY.names(), "nosuch"}
 
 # Our objects that Volcano did not get to make when the recording was taken, and why.
@@ -108,7 +118,7 @@ def blueprint_of(recording: dict[str, Any]) -> Blueprint:
     job["metadata"]["uid"] = "<uid>"
     if not recording.get("undefaulted"):
         job = apply_defaults(job, requires=REGISTRY.requires)
-    return Blueprint(Job.of(job), REGISTRY)
+    return Blueprint(Job.of(job), REGISTRY, KEY_PAIRS)
 
 
 def objects_of(blueprint: Blueprint, recording: dict[str, Any]) -> list[Object]:
@@ -140,6 +150,36 @@ def without_script(obj: Object) -> Object:
             for field in ("env", "volumeMounts"):
                 container.pop(field, None)
     return obj
+
+
+def as_recorded(obj: Object) -> Object:
+    """What docs/compatibility.md rows 23 and 24 add is taken off: the ed25519 pair, and patterns.
+
+    Keys are described, as they are in recordings; one that was not made by us stays as it is.
+    """
+    if obj["kind"] == "Secret":
+        data = {key: base64.b64decode(value).decode() for key, value in obj["data"].items()}
+        obj["data"] = {k: described(v) for k, v in data.items() if "ed25519" not in k}
+        obj["data"]["config"], patterns = data["config"].split(PATTERNS_BEGIN)
+        assert patterns.startswith("\nHost ")
+    elif obj["kind"] == "Pod":
+        for volume in obj["spec"].get("volumes", []):
+            if items := volume.get("secret", {}).get("items"):
+                volume["secret"]["items"] = [i for i in items if "ed25519" not in i["key"]]
+    return obj
+
+
+def described(text: str) -> str:
+    rsa, ed25519 = KEY_PAIRS["ssh-rsa"], KEY_PAIRS["ssh-ed25519"]
+    if text == rsa.private:
+        key = load_pem_private_key(text.encode(), None)
+        assert isinstance(key, RSAPrivateKey)
+        assert text.startswith("-----BEGIN RSA PRIVATE KEY-----\n")
+        return f"<private-key: RSA {key.key_size}, PKCS#1 PEM>"
+    if text in (rsa.public, rsa.public + ed25519.public):
+        assert re.fullmatch(r"ssh-rsa [A-Za-z0-9+/]+=*\n", rsa.public)
+        return "<public-key: ssh-rsa, authorized_keys format, newline-terminated>"
+    return text
 
 
 def differences(
@@ -203,9 +243,10 @@ def test_a_job_becomes_what_volcano_made_of_it(name: str) -> None:
     recording = RECORDINGS[name]
     blueprint = blueprint_of(recording)
     names = DerivedNames(blueprint)
+    all_of_it = objects_of(blueprint, recording)
     ours = {
         (obj["kind"], obj["metadata"]["name"]): obj
-        for obj in map(without_script, map(names.replace, objects_of(blueprint, recording)))
+        for obj in map(as_recorded, map(without_script, map(names.replace, all_of_it)))
     }
     recorded = {
         (obj["kind"], obj["metadata"]["name"]): obj

@@ -15,6 +15,7 @@ from vcjob.controller.cluster import AlreadyExists, Cluster, NotFound
 from vcjob.controller.controller import Controller
 from vcjob.core.times import timestamp
 from vcjob.local.store import Store
+from vcjob.plugins.base import KeyPair
 from vcjob.plugins.registry import Registry, installed_plugins
 
 START = 1_700_000_000.0
@@ -72,6 +73,14 @@ class Simulation:
         self._running: asyncio.Task[None] | None = None
         self.namespace = "default"
         self.crashes = 0
+        self.key_pairs_made: list[str] = []
+
+    async def make_key_pair(self, algorithm: str) -> KeyPair:
+        """A pair that cannot be mistaken for another; not a real one, so that it costs nothing."""
+        self.key_pairs_made.append(algorithm)
+        await asyncio.sleep(0)  # as other things may happen while real keys are made
+        number = len(self.key_pairs_made)
+        return KeyPair(f"private {algorithm} {number}", f"public {algorithm} {number}\n")
 
     async def start(self) -> None:
         """Start a controller (anew)."""
@@ -82,8 +91,9 @@ class Simulation:
             except AlreadyExists:
                 continue
         self.controller = Controller(
-            self.cluster, self.registry, self.clock, jitter=random.Random(1)
-        )
+            self.cluster, self.registry, self.clock, jitter=random.Random(1),
+            make_key_pair=self.make_key_pair,
+        )  # fmt: skip
         self._running = asyncio.create_task(self.controller.run())
 
     async def crash(self) -> None:

@@ -60,6 +60,7 @@ SERVICE_ANNOTATIONS = "vcjob.dev/service-annotations"
 NETWORK_POLICY_LABELS = "vcjob.dev/network-policy-labels"
 NETWORK_POLICY_ANNOTATIONS = "vcjob.dev/network-policy-annotations"
 NETWORK_POLICY_SOURCES = "vcjob.dev/network-policy-sources"
+SSH_SECRET = "vcjob.dev/ssh-secret"
 
 OUR_ANNOTATIONS: tuple[OurAnnotation, ...] = (
     OurAnnotation(SUSPEND, "core", '"true" suspends the Job like AbortJob', "0.1"),
@@ -94,6 +95,12 @@ OUR_ANNOTATIONS: tuple[OurAnnotation, ...] = (
         '[{"namespaceSelector": {}}]',
         "0.1",
     ),
+    OurAnnotation(
+        SSH_SECRET,
+        "ssh",
+        "a Secret whose id_rsa and id_rsa.pub are the Job's keys, instead of keys made for it",
+        "0.1",
+    ),
 )
 
 
@@ -115,6 +122,11 @@ def host_config_map_name(job: str) -> str:
 def task_host_config_map_name(job: str, task: str) -> str:
     """Name of the ConfigMap for one task's host list, where one for all would be too big."""
     return f"{job}-svc-{task}"
+
+
+def ssh_secret_name(job: str) -> str:
+    """Name of the ssh plugin's Secret, and of the volume made from it: ``<job>-ssh``."""
+    return f"{job}-ssh"
 
 
 def plugin_mark(plugin: str) -> str:

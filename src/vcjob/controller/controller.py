@@ -20,6 +20,7 @@ from vcjob.api.types import Job, MalformedObject, Object
 from vcjob.controller.applying import Applier, InTheWay
 from vcjob.controller.clock import Clock, SystemClock
 from vcjob.controller.cluster import Cluster, ClusterError, EventType, Gone, NotFound, Unavailable
+from vcjob.controller.key_pairs import MakeKeyPair, make_key_pair, stored_pairs
 from vcjob.controller.reading import without_templates
 from vcjob.controller.recorder import record_event
 from vcjob.controller.records import Record, Records
@@ -52,6 +53,7 @@ class Controller:
         plugins: the plugins that Jobs may use.
         clock: the time.
         jitter: a number from 0 to 1, drawn to spread repeated tries.
+        make_key_pair: makes the keys that plugins want.
         workers: how many Jobs are worked on at once.
     """
 
@@ -62,12 +64,14 @@ class Controller:
         clock: Clock | None = None,
         *,
         jitter: random.Random | None = None,
+        make_key_pair: MakeKeyPair = make_key_pair,
         workers: int = 4,
     ) -> None:
         self._cluster = cluster
         self._plugins = plugins
         self._clock = clock or SystemClock()
         self._jitter = jitter or random.Random()
+        self._make_key_pair = make_key_pair
         self._workers = workers
         self.queue: WorkQueue[str] = WorkQueue(self._clock.now)
         self.records = Records(self.queue.add)
@@ -170,6 +174,11 @@ class Controller:
         if planned.delete_job:
             await self._delete_job(record.obj)
             return
+        if planned.ensure and (lacking := blueprint.lacking_key_pairs):
+            for need in lacking:
+                record.key_pairs[need.name] = await self._make_key_pair(need.algorithm)
+            self.queue.add(record.uid)  # much may have changed meanwhile: plan anew, with keys
+            return
         obj = record.obj
         for told in _warnings(record, blueprint):
             await record_event(self._cluster, obj, told, now)
@@ -221,15 +230,21 @@ class Controller:
         basis = (
             record.obj.get("spec"), metadata.get("annotations"), metadata.get("labels"), forwarding
         )  # fmt: skip
-        if record.blueprint is None or record.blueprint_of[0] != basis:
+        blueprint, malformed = record.blueprint, record.blueprint_of[1]
+        if blueprint is None or record.blueprint_of[0] != basis:
             malformed = record.malformed
             try:
-                blueprint = Blueprint(record.job, self._plugins, forwarding=forwarding)
+                blueprint = Blueprint(
+                    record.job, self._plugins, record.key_pairs, forwarding=forwarding
+                )
             except MalformedObject as error:
                 malformed = malformed or str(error)
                 blueprint = Blueprint(without_templates(record.job), self._plugins)
-            record.blueprint, record.blueprint_of = blueprint, (basis, malformed)
-        return record.blueprint, record.blueprint_of[1]
+        if blueprint.key_pairs:
+            record.key_pairs |= stored_pairs(blueprint.key_pairs, record.owned)
+            blueprint = blueprint.with_key_pairs(record.key_pairs)
+        record.blueprint, record.blueprint_of = blueprint, (basis, malformed)
+        return blueprint, malformed
 
     def _is_spread(self, job: Job) -> bool:
         """Whether a Job's queue is spread over several clusters."""

@@ -23,6 +23,7 @@ from vcjob.core.blueprint import Blueprint
 from vcjob.core.facts import PodFacts, pod_facts
 from vcjob.core.observed import Observed, Slot
 from vcjob.core.reasons import Trouble
+from vcjob.plugins.base import KeyPair
 
 _REMEMBERED_AS_GONE = 20_000
 """How many removed objects are remembered, so that late news of them do not bring them back."""
@@ -38,7 +39,8 @@ class Record:
     ``malformed`` is why it cannot be read as a whole. ``removing`` are UIDs of pods that we asked
     to delete and that do not show it yet. ``trouble`` is what the last attempt failed for, to be
     tried again at ``retry_at``; ``attempts`` counts those that failed for trouble, ``failures``
-    other failures in a row. ``warned`` are the warnings of plugins that were told.
+    other failures in a row. ``key_pairs`` are those made for the Job or found, by name.
+    ``warned`` are the warnings of plugins that were told.
     """
 
     uid: str
@@ -53,6 +55,7 @@ class Record:
     blueprint: Blueprint | None = None
     blueprint_of: tuple[object, str] = ((), "")
     warned: frozenset[str] = frozenset()
+    key_pairs: dict[str, KeyPair] = field(default_factory=dict)
     trouble: Trouble | None = None
     retry_at: float = 0.0
     attempts: int = 0

@@ -24,7 +24,8 @@ class Blueprint:
 
     ``problems`` are those of plugins and options. With an error among them the controller does not
     begin; ``render`` shows what there is nevertheless. ``claims`` are the Job's volumes;
-    ``key_pairs`` what is to be supplied; ``marks`` belong into ``status.controlledResources``.
+    ``key_pairs`` what plugins want to be supplied, ``lacking_key_pairs`` those of them that were
+    not; ``marks`` belong into ``status.controlledResources``.
     """
 
     def __init__(
@@ -42,6 +43,8 @@ class Blueprint:
         """
         self.job = job
         self.claims: tuple[Claim, ...] = tuple(claims_of(job))
+        self._registry, self._forwarding = registry, forwarding
+        self._supplied = dict(key_pairs or {})
         self._owner = owner_reference(job)
         selection = select(job, registry, key_pairs)
         problems = [*selection.problems, *_option_problems(job)]
@@ -67,6 +70,7 @@ class Blueprint:
         marks.update({names.claim_mark(claim.name): claim.name for claim in self.claims})
         self.problems = tuple(problems)
         self.key_pairs = tuple(needs)
+        self.lacking_key_pairs = tuple(one for one in needs if one.name not in self._supplied)
         self.marks: Mapping[str, str] = marks
         self._objects = tuple(map(self._owned, objects))
         self._factories: dict[str, PodFactory] = {}
@@ -76,6 +80,12 @@ class Blueprint:
                     job, task, self._owner, list(self.claims), additions, forwarding=forwarding
                 )
         self._usage = {name: pod_usage(made.spec) for name, made in self._factories.items()}
+
+    def with_key_pairs(self, key_pairs: Mapping[str, KeyPair]) -> "Blueprint":
+        """The same with these keys; itself if it has them already."""
+        if key_pairs == self._supplied:
+            return self
+        return Blueprint(self.job, self._registry, key_pairs, forwarding=self._forwarding)
 
     def supporting_objects(self) -> tuple[Object, ...]:
         """Claims and plugins' objects, in the order in which they are to be created.

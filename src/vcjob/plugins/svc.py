@@ -7,7 +7,7 @@ ConfigMap (mounted as files, and given as environment), and lets only pods of th
 from collections.abc import Iterator, Mapping
 
 from vcjob.api import kinds, names
-from vcjob.api.problems import Path, Problem
+from vcjob.api.problems import Problem
 from vcjob.api.types import Job, Object
 from vcjob.api.validation import dns_1035_label, dns_1123_label
 from vcjob.plugins import options
@@ -22,6 +22,7 @@ from vcjob.plugins.host_lists import (
     room_of,
 )
 from vcjob.plugins.hosts import TaskHosts, pod_spec
+from vcjob.plugins.mounts import mount_problems
 
 MOUNT_PATH = "/etc/volcano"
 CURRENT_HOST = "VC_CURRENT_HOST"
@@ -167,9 +168,8 @@ def _volume(request: Request, layout: HostListLayout) -> Object:
 
 def _problems(request: Request) -> Iterator[Problem]:
     yield from _name_problems(request.job)
-    for position, volume in enumerate(request.job.spec.volumes):
-        if volume.mount_path == MOUNT_PATH:
-            yield _mount_problem(("spec", "volumes", position, "mountPath"))
+    volume_name = names.host_config_map_name(request.job.metadata.name)
+    yield from mount_problems(request, volume_name, MOUNT_PATH, "the host lists")
     for position, task in enumerate(request.hosts):
         yield from _size_problems(task, position, request)
         yield from _template_problems(request.job, position)
@@ -241,27 +241,6 @@ def _template_problems(job: Job, position: int) -> Iterator[Problem]:
             "leave subdomain out to use the job's own Service",
             warning=True,
         )
-    volume_name = names.host_config_map_name(job.metadata.name)
-    for index, volume in enumerate(spec.get("volumes") or ()):
-        if isinstance(volume, dict) and volume.get("name") == volume_name:
-            where = (*path, "volumes", index, "name")
-            yield Problem(f'the plugin svc adds a volume of the same name "{volume_name}"', where)
-    for group in ("containers", "initContainers"):
-        for index, container in enumerate(spec.get(group) or ()):
-            yield from _mount_problems(container, (*path, group, index, "volumeMounts"))
-
-
-def _mount_problems(container: object, path: Path) -> Iterator[Problem]:
-    mounts = container.get("volumeMounts") if isinstance(container, dict) else None
-    for index, mount in enumerate(mounts if isinstance(mounts, list) else ()):
-        if isinstance(mount, dict) and mount.get("mountPath") == MOUNT_PATH:
-            yield _mount_problem((*path, index, "mountPath"))
-
-
-def _mount_problem(path: Path) -> Problem:
-    return Problem(
-        f"the plugin svc mounts the host lists at {MOUNT_PATH} too", path, "mount it elsewhere"
-    )
 
 
 def _option_problems(request: Request) -> Iterator[Problem]:

@@ -9,7 +9,7 @@ import pytest
 from vcjob.api.problems import Problem, errors, format_path
 from vcjob.core.check import Lookup, check, check_update
 from vcjob.plugins.base import Plugin, Request
-from vcjob.plugins.registry import registry_of
+from vcjob.plugins.registry import installed_plugins, registry_of
 
 Change = Callable[[dict[str, Any]], None]
 
@@ -316,7 +316,8 @@ def test_our_annotations_are_looked_at(kind: str, key: str, value: str, says: st
 
 
 def test_a_plugin_of_volcano_that_is_not_there_is_admitted_with_a_warning() -> None:
-    (problem,) = check(changed("plugins/ssh", []))
+    registry = registry_of([installed_plugins(third_party=False).find(n) for n in ("env", "svc")])
+    (problem,) = check(changed("plugins/ssh", []), plugins=registry)
     assert problem.warning
     assert "ssh" in problem.message
 

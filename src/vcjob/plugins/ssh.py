@@ -1,0 +1,244 @@
+"""The ssh plugin: pods of a job log in to each other without a password.
+
+Source: plugins.md section 5. The keys are made once per Job and live as long as it does. They
+come into a directory of the volume of their own (``subPath``), because sshd trusts no directory
+that everybody may write to, which a volume's own is on a cluster.
+"""
+
+import base64
+from collections.abc import Iterable, Iterator
+
+from vcjob.api import kinds, names
+from vcjob.api.problems import Problem
+from vcjob.api.types import Job, Object
+from vcjob.api.validation import dns_1123_label, dns_1123_subdomain
+from vcjob.plugins import options
+from vcjob.plugins.base import AddToPod, Argument, KeyPairNeed, Plugin, Request
+from vcjob.plugins.draft import PodDraft
+from vcjob.plugins.hosts import pod_spec
+from vcjob.plugins.mounts import mount_problems
+from vcjob.plugins.roles import MOST_PORT, argument_path, port_problems
+from vcjob.plugins.ssh_config import client_config
+from vcjob.plugins.ssh_keys import UnreadableKey, fits
+
+ROOT_PATH = "/root/.ssh"
+_DIRECTORY = ".ssh"
+_DEFAULT_PORT = 22
+_RSA = ("id_rsa", "id_rsa.pub")
+_ED25519 = ("id_ed25519", "id_ed25519.pub")
+
+
+def _given_secret(request: Request) -> str:
+    return request.job.metadata.annotations.get(names.SSH_SECRET, "")
+
+
+def _makes_keys(request: Request) -> bool:
+    return not _given_secret(request) and not request.text("ssh-private-key")
+
+
+def _key_pairs(request: Request) -> Iterable[KeyPairNeed]:
+    if not _makes_keys(request):
+        return ()
+    secret = names.ssh_secret_name(request.job.metadata.name)
+    return (
+        KeyPairNeed("ssh-rsa", "rsa-2048", secret, *_RSA),
+        KeyPairNeed("ssh-ed25519", "ed25519", secret, *_ED25519),
+    )
+
+
+def _objects(request: Request) -> Iterator[Object]:
+    content = {**_keys(request), "config": client_config(request.hosts, _port(request))}
+    yield {
+        "apiVersion": kinds.SECRET.api_version,
+        "kind": kinds.SECRET.kind,
+        "metadata": {"name": names.ssh_secret_name(request.job.metadata.name)},
+        "data": {key: base64.b64encode(text.encode()).decode() for key, text in content.items()},
+    }
+
+
+def _keys(request: Request) -> dict[str, str]:
+    """What of the Secret's content is keys; a Secret given by name keeps its own."""
+    if _given_secret(request):
+        return {}
+    if not _makes_keys(request):
+        public = request.text("ssh-public-key")
+        private = request.text("ssh-private-key")
+        return {"id_rsa": private, "id_rsa.pub": public, "authorized_keys": public}
+    found: dict[str, str] = {}
+    for need in _key_pairs(request):
+        pair = request.key_pair(need)
+        found |= {need.private_key: pair.private, need.public_key: pair.public}
+    return {**found, "authorized_keys": found["id_rsa.pub"] + found["id_ed25519.pub"]}
+
+
+def _port(request: Request) -> int:
+    """The port for clients; Volcano, too, takes 22 for one that is none."""
+    port = request.number("ssh-port")
+    return port if 1 <= port <= MOST_PORT else _DEFAULT_PORT
+
+
+def _pods(request: Request) -> AddToPod:
+    volume = _volume(request)
+    path = request.text("ssh-key-file-path")
+
+    def add(pod: PodDraft) -> None:
+        pod.add_volume(volume)
+        for container in pod.all_containers():
+            container.add_mount(volume["name"], path, _DIRECTORY)
+
+    return add
+
+
+def _volume(request: Request) -> Object:
+    """The volume of the keys, in one directory.
+
+    Modes are Volcano's: root's own keys must be root's alone, while other users can read only what
+    all may read, and ssh does not mind that in files of root.
+    """
+    name = names.ssh_secret_name(request.job.metadata.name)
+    mode = 0o600 if request.text("ssh-key-file-path") == ROOT_PATH else 0o644
+    keys = [("id_rsa", "id_rsa"), ("id_rsa.pub", "id_rsa.pub")]
+    if given := _given_secret(request):
+        keys.append(("id_rsa.pub", "authorized_keys"))
+        sources = [
+            {"secret": {"name": given, "items": _items(keys)}},
+            {"secret": {"name": name, "items": _items([("config", "config")])}},
+        ]
+        return {"name": name, "projected": {"sources": sources, "defaultMode": mode}}
+    keys += [("authorized_keys", "authorized_keys"), ("config", "config")]
+    if _makes_keys(request):
+        keys += [(key, key) for key in _ED25519]
+    secret = {"secretName": name, "items": _items(keys), "defaultMode": mode}
+    return {"name": name, "secret": secret}
+
+
+def _items(files: Iterable[tuple[str, str]]) -> list[Object]:
+    return [{"key": key, "path": f"{_DIRECTORY}/{file}"} for key, file in files]
+
+
+def _problems(request: Request) -> Iterator[Problem]:
+    yield from port_problems(request, "ssh-port")
+    yield from _name_problems(request.job)
+    path = request.text("ssh-key-file-path")
+    if not path.startswith("/") or ":" in path:
+        where = argument_path(request, "ssh-key-file-path")
+        yield Problem(f'--ssh-key-file-path="{path}" must begin with / and have no ":"', where)
+    volume = names.ssh_secret_name(request.job.metadata.name)
+    yield from mount_problems(request, volume, path, "the keys")
+    yield from _secret_problems(request)
+    yield from _given_key_problems(request)
+    yield from _user_problems(request, path)
+
+
+def _name_problems(job: Job) -> Iterator[Problem]:
+    name = job.metadata.name
+    volume = names.ssh_secret_name(name)
+    if name and (wrong := dns_1123_label(volume)):
+        yield Problem(
+            f"the plugin ssh makes a volume named {volume}, whose name must {wrong}",
+            ("metadata", "name"),
+            f"shorten the Job's name to {63 - len('-ssh')} characters" if len(volume) > 63 else "",
+        )
+
+
+def _secret_problems(request: Request) -> Iterator[Problem]:
+    given = request.job.metadata.annotations.get(names.SSH_SECRET)
+    where = options.option_path(names.SSH_SECRET)
+    if given is None:
+        return
+    if wrong := dns_1123_subdomain(given):
+        message = f'{names.SSH_SECRET} is the name of a Secret, so "{given}" must {wrong}'
+        yield Problem(message, where)
+    elif given == names.ssh_secret_name(request.job.metadata.name):
+        hint = "give yours another name"
+        yield Problem(f'the plugin ssh makes a Secret "{given}" itself', where, hint)
+    elif request.text("ssh-private-key"):
+        yield Problem(
+            f"--ssh-private-key has no effect, because {names.SSH_SECRET} names a Secret",
+            argument_path(request, "ssh-private-key"),
+            warning=True,
+        )
+
+
+def _given_key_problems(request: Request) -> Iterator[Problem]:
+    private, public = request.text("ssh-private-key"), request.text("ssh-public-key")
+    where = argument_path(request, "ssh-private-key")
+    if not private:
+        if public:
+            hint = "give --ssh-private-key too, or neither: then keys are made for the Job"
+            where = argument_path(request, "ssh-public-key")
+            yield Problem("--ssh-public-key has no effect alone", where, hint, warning=True)
+        return
+    yield Problem(
+        "there is a private key in the manifest: whoever may read the Job can log in to its pods",
+        where,
+        "leave it out, and keys are made for the Job; or put id_rsa and id_rsa.pub into a Secret "
+        f"and name it in the annotation {names.SSH_SECRET}",
+        warning=True,
+    )
+    try:
+        fit = fits(private, public)
+    except UnreadableKey as error:
+        yield Problem(f"--ssh-private-key: {error}", where, warning=True)
+        return
+    if not public.strip():
+        hint = "give --ssh-public-key; ssh-keygen -y prints it"
+        yield Problem("without a public key nobody can log in", where, hint, warning=True)
+    elif not fit:
+        where = argument_path(request, "ssh-public-key")
+        hint = "ssh-keygen -y prints the right one"
+        yield Problem("--ssh-public-key does not belong to --ssh-private-key", where, hint)
+
+
+def _user_problems(request: Request, path: str) -> Iterator[Problem]:
+    """A user who cannot read the keys, or whose keys ssh refuses."""
+    for position, task in enumerate(request.job.spec.tasks):
+        given = pod_spec(task).get("securityContext")
+        context: Object = given if isinstance(given, dict) else {}
+        user = context.get("runAsUser")
+        where = ("spec", "tasks", position, "template", "spec", "securityContext", "runAsUser")
+        if isinstance(user, int) and user > 0 and path == ROOT_PATH:
+            yield Problem(
+                f'pods of task "{task.name}" run as user {user}, who may not read {ROOT_PATH}',
+                where,
+                "give a directory in that user's home: --ssh-key-file-path=/home/NAME/.ssh",
+                warning=True,
+            )
+        elif path == ROOT_PATH and context.get("fsGroup") is not None:
+            yield Problem(
+                f'the fsGroup of task "{task.name}" lets others read the keys of root, and ssh '
+                "refuses such keys",
+                (*where[:-1], "fsGroup"),
+                "leave fsGroup out, or run as another user with keys elsewhere: "
+                "--ssh-key-file-path=/home/NAME/.ssh",
+                warning=True,
+            )
+        elif user == 0 and path != ROOT_PATH:
+            yield Problem(
+                f'pods of task "{task.name}" run as root, and ssh takes no key of its own '
+                "user that others may read",
+                where,
+                f"leave --ssh-key-file-path out, so that keys are in {ROOT_PATH} with mode 0600",
+                warning=True,
+            )
+
+
+PLUGIN = Plugin(
+    name="ssh",
+    help="Lets pods log in to each other by ssh: keys made once for the Job, and a client "
+    "configuration that knows all hosts.",
+    arguments=(
+        Argument("ssh-key-file-path", ROOT_PATH, "the directory of keys and configuration"),
+        Argument(
+            "ssh-private-key", "", "a private key to use instead of keys made for the Job",
+            secret=True,
+        ),
+        Argument("ssh-public-key", "", "the public key that belongs to it"),
+        Argument("ssh-port", _DEFAULT_PORT, "the port of the ssh servers"),
+    ),
+    kinds=(kinds.SECRET,),
+    key_pairs=_key_pairs,
+    problems=_problems,
+    objects=_objects,
+    pods=_pods,
+)  # fmt: skip

@@ -1,0 +1,68 @@
+"""The client configuration of the ssh plugin: how pods of a job reach each other by ssh.
+
+First come the lines that Volcano writes (plugins.md section 5): a block a host, by short name.
+Pods mount the file in a way that never changes it (``subPath``), so what follows holds for hosts
+that come later, too; for names with their domain, which need the port as well; and while a host
+is not there yet, because programs such as mpirun give up after one try.
+"""
+
+from collections.abc import Iterator
+
+from vcjob.plugins.hosts import JobHosts, TaskHosts
+
+PATTERNS_BEGIN = "# Hosts that come later, full names, and waiting until a host is there."
+MOST_LISTED_BYTES = 768 * 1024
+"""How much hosts may take of the 1 MiB that a Secret holds."""
+WAIT_SECONDS = 60
+"""How long a host may take to get its name, and then to start its server."""
+
+_FRAME_BYTES = len("Host \n  HostName \n  Port 65535\n")
+# ssh runs this in the user's shell while it reads the file; it goes on in any case.
+_UNTIL_IT_RESOLVES = (
+    "sh -c 'command -v getent || exit; n=0; until getent hosts %h || [ $n = "
+    f"{WAIT_SECONDS} ]; do n=$((n+1)); sleep 1; done'"
+)
+
+
+def client_config(hosts: JobHosts, port: int) -> str:
+    """The text of ``config``; all hosts are left to patterns when listing them takes too much."""
+    lines = ["StrictHostKeyChecking no", "UserKnownHostsFile /dev/null"]
+    if listed_bytes(hosts) <= MOST_LISTED_BYTES:
+        for task in hosts:
+            for index in range(task.count):
+                lines += (
+                    f"Host {task.hostname(index)}",
+                    f"  HostName {task.address(index)}",
+                    f"  Port {port}",
+                )
+    lines += (PATTERNS_BEGIN, *_patterns(hosts, port)) if hosts.tasks else ()
+    return "\n".join(lines) + "\n"
+
+
+def listed_bytes(hosts: JobHosts) -> int:
+    """At most how many bytes the listed hosts take, without making them."""
+    return sum(2 * task.list_bytes + task.count * _FRAME_BYTES for task in hosts)
+
+
+def _patterns(hosts: JobHosts, port: int) -> Iterator[str]:
+    # A task's name may begin with another's: the longer pattern says more.
+    by_length = sorted(hosts, key=lambda task: len(_pattern(task)), reverse=True)
+    for task in by_length:
+        if not task.fixed_hostname:
+            yield f"Host {_pattern(task)} !*.*"
+            yield f"  HostName %h.{task.subdomain}"
+    every = [name for task in by_length for name in _names(task)]
+    yield f"Host {' '.join(every)}"
+    yield f"  Port {port}"
+    yield f"  ConnectionAttempts {WAIT_SECONDS}"
+    yield f'Match originalhost {",".join(every)} exec "{_UNTIL_IT_RESOLVES}"'
+
+
+def _pattern(task: TaskHosts) -> str:
+    return task.fixed_hostname or f"{task.hostname(0).removesuffix('0')}*"
+
+
+def _names(task: TaskHosts) -> tuple[str, ...]:
+    """Patterns for the short name and for any longer form of it."""
+    pattern = _pattern(task)
+    return (pattern, f"{pattern}.*") if task.fixed_hostname else (pattern,)
