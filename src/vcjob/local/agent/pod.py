@@ -89,7 +89,7 @@ class PodLife:
         self._started_at = surroundings.clock.now()
         self._written: Object = {}
         self._directory = surroundings.settings.pods / self.uid
-        self._files = PodFiles(self._directory)
+        self._files = PodFiles(surroundings.settings.pods, self.uid)
         self._volumes: PodVolumes | None = None
         self._reference_changed = asyncio.Event()
         self._references: frozenset[tuple[Kind, str]] = frozenset()
@@ -200,7 +200,7 @@ class PodLife:
             run,
             find=self._find,
             volumes=self._volumes,
-            files=self._files.mounts(container),
+            files=self._files,
             machine=around.machine,
             maps=around.volumes.maps,
             capacity=around.volumes.capacity,
@@ -358,7 +358,9 @@ class PodLife:
         directories = [] if self.surroundings.settings.keep else [str(self._directory)]
         try:
             await self.surroundings.node.remove_pod(self.uid, directories)
-        except NodeRefused as error:
+            if directories:
+                self._files.remove()
+        except (NodeRefused, OSError) as error:
             await self.tell("Warning", "FailedKillPod", str(error))
         if self._joined:
             await self.surroundings.network.leave(self._pod)

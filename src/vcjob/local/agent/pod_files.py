@@ -1,46 +1,56 @@
 """Files that every container of a pod gets: names and name servers, and its termination message."""
 
-import hashlib
 import os
 from pathlib import Path
 
 from vcjob.api.types import Object
 from vcjob.local.names import files
+from vcjob.local.node.messages import WriteFile
 from vcjob.local.sandbox.launcher import BindMount
 from vcjob.local.sandbox.paths import open_below
 
 MOST_MESSAGE_BYTES = 4096
 DEFAULT_MESSAGE_PATH = "/dev/termination-log"
 
-_SHARED = "etc"
-
 
 class PodFiles:
-    """The files of one pod in its ``directory``; what is equal for many pods lies beside it."""
+    """The files of the pod ``uid``; ``directory`` is that of all pods.
 
-    def __init__(self, directory: Path) -> None:
+    Only the termination message is a file of this machine; the others are made in each container.
+    """
+
+    def __init__(self, directory: Path, uid: str) -> None:
         self._directory = directory
-        self._mounts: tuple[BindMount, ...] = ()
+        self._uid = uid
+        self._texts: tuple[WriteFile, ...] = ()
+        self._messages: set[Path] = set()
 
     def make(self, pod: Object, address: str, name_server: str) -> None:
-        """Write them; raises OSError."""
-        self._directory.mkdir(mode=0o700, exist_ok=True)
-        shared = self._directory.parent / _SHARED
-        self._mounts = (
-            _file(self._directory / "hosts", "/etc/hosts", files.hosts(pod, address)),
-            _file(self._directory / "hostname", "/etc/hostname", f"{files.hostname(pod)}\n"),
-            _once(shared, "/etc/resolv.conf", files.resolv_conf(pod, name_server)),
-            _once(shared, "/etc/nsswitch.conf", files.NSSWITCH),
+        """Take in what the pod is called and which address it has."""
+        self._texts = (
+            WriteFile("/etc/hosts", files.hosts(pod, address)),
+            WriteFile("/etc/hostname", f"{files.hostname(pod)}\n"),
+            WriteFile("/etc/resolv.conf", files.resolv_conf(pod, name_server)),
+            WriteFile("/etc/nsswitch.conf", files.NSSWITCH),
         )
 
-    def mounts(self, container: Object) -> tuple[BindMount, ...]:
-        """What ``container`` gets to see; what it mounts itself comes first."""
-        own = {str(m.get("mountPath")).rstrip("/") for m in container.get("volumeMounts") or ()}
-        message = self._message(container)
-        _write(message, "", 0o666)
+    def texts(self, container: Object) -> tuple[WriteFile, ...]:
+        """What ``container`` gets in /etc; what it mounts there itself comes first."""
+        own = _mount_paths(container)
+        return tuple(text for text in self._texts if not own & {text.target, "/etc"})
+
+    def message_mounts(self, container: Object) -> tuple[BindMount, ...]:
+        """Where ``container`` leaves its last word, empty before each run. Raises OSError."""
         target = container.get("terminationMessagePath") or DEFAULT_MESSAGE_PATH
-        mounts = (*self._mounts, BindMount(str(message), target, file=True))
-        return tuple(mount for mount in mounts if mount.target not in own)
+        if target in _mount_paths(container):
+            return ()
+        message = self._message(container)
+        self._messages.add(message)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
+        fd = os.open(message, flags, 0o600)
+        os.fchmod(fd, 0o666)
+        os.close(fd)
+        return (BindMount(str(message), target, file=True),)
 
     def termination_message(self, container: Object) -> str:
         """What the container left as its last word."""
@@ -52,26 +62,14 @@ class PodFiles:
         with os.fdopen(fd, "rb") as file:
             return file.read(MOST_MESSAGE_BYTES).decode("utf-8", "replace")
 
+    def remove(self) -> None:
+        """Take the messages away. Raises OSError."""
+        for message in self._messages:
+            message.unlink(missing_ok=True)
+
     def _message(self, container: Object) -> Path:
-        return self._directory / f"{container['name']}.message"
+        return self._directory / f"{self._uid}.{container['name']}.message"
 
 
-def _file(path: Path, target: str, text: str) -> BindMount:
-    _write(path, text, 0o644)
-    return BindMount(str(path), target, file=True)
-
-
-def _once(directory: Path, target: str, text: str) -> BindMount:
-    """A file that many pods share: its name is that of its content, and nobody may write it."""
-    path = directory / hashlib.sha256(text.encode()).hexdigest()[:32]
-    if not path.exists():
-        directory.mkdir(mode=0o700, exist_ok=True)
-        _write(path, text, 0o644)
-    return BindMount(str(path), target, read_only=True, file=True)
-
-
-def _write(path: Path, text: str, mode: int) -> None:
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
-    with os.fdopen(os.open(path, flags, 0o600), "w") as file:
-        file.write(text)
-        os.fchmod(file.fileno(), mode)
+def _mount_paths(container: Object) -> set[str]:
+    return {str(m.get("mountPath")).rstrip("/") for m in container.get("volumeMounts") or ()}

@@ -1,7 +1,7 @@
 """From a container of a pod to the node's request that starts it, or the reason why it cannot."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 import msgspec
 
@@ -13,10 +13,11 @@ from vcjob.local.agent.environment import (
     container_environment,
     expanded_command,
 )
+from vcjob.local.agent.pod_files import PodFiles
 from vcjob.local.names.files import hostname
 from vcjob.local.node.identity import IdMaps
 from vcjob.local.node.messages import StartContainer
-from vcjob.local.sandbox.launcher import BindMount, ContainerSandbox, launch
+from vcjob.local.sandbox.launcher import ContainerSandbox, launch
 from vcjob.local.sandbox.machine import Machine
 from vcjob.local.volumes.objects import Find
 from vcjob.local.volumes.pod_volumes import PodVolumes
@@ -48,7 +49,7 @@ def start_of(
     *,
     find: Find,
     volumes: PodVolumes,
-    files: Iterable[BindMount],
+    files: PodFiles,
     machine: Machine,
     maps: IdMaps,
     capacity: Mapping[str, str],
@@ -80,7 +81,8 @@ def start_of(
         hostname=hostname(pod),
         environment=environment.variables,
         working_directory=container.get("workingDir") or "/",
-        mounts=(*files, *mounts.mounts),
+        mounts=(*files.message_mounts(container), *mounts.mounts),
+        files=files.texts(container),
         read_only_root=bool(context.get("readOnlyRootFilesystem")),
         user=user.user,
         group=user.group,

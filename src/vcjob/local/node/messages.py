@@ -50,6 +50,13 @@ class MakeBelow(msgspec.Struct, frozen=True, tag=True):
     file: bool = False
 
 
+class WriteFile(msgspec.Struct, frozen=True, tag=True):
+    """A file with ``text`` at ``target``, in the container's private root and its own to change."""
+
+    target: str
+    text: str
+
+
 class StartContainer(msgspec.Struct, frozen=True, tag=True):
     """Start one container of a pod, in the pod's network namespace and a user namespace of its own.
 
@@ -63,7 +70,7 @@ class StartContainer(msgspec.Struct, frozen=True, tag=True):
 
     container: str
     pod: str
-    options: tuple[str | BindBelow | MakeBelow, ...]
+    options: tuple[str | BindBelow | MakeBelow | WriteFile, ...]
     command: tuple[str, ...]
     user: int = 0
     group: int = 0
@@ -76,6 +83,30 @@ class SignalContainer(msgspec.Struct, frozen=True, tag=True):
     """Send ``signal`` to the first process of a container (SIGKILL: to its whole tree)."""
 
     container: str
+    signal: int
+
+
+class EnterContainer(msgspec.Struct, frozen=True, tag=True):
+    """Start ``command`` inside a running container, with the rights of its first process.
+
+    User, groups and limits are those the container was started with. Three descriptors travel with
+    the message: standard input, output and error. ``terminal``: standard input is a terminal, to
+    become the program's controlling one. ``entry`` names the program in ``SignalEntry`` and
+    ``EntryExited``. The request is held while the container is still being started.
+    """
+
+    container: str
+    entry: int
+    command: tuple[str, ...]
+    environment: tuple[tuple[str, str], ...] = ()
+    directory: str = "/"
+    terminal: bool = False
+
+
+class SignalEntry(msgspec.Struct, frozen=True, tag=True):
+    """Send ``signal`` to a program that entered a container (SIGKILL: to its process group)."""
+
+    entry: int
     signal: int
 
 
@@ -101,7 +132,17 @@ class Mount(msgspec.Struct, frozen=True, tag=True):
     size: int = 0
 
 
-Request = AddPod | RemovePod | StartContainer | SignalContainer | SetPolicy | OpenSocket | Mount
+Request = (
+    AddPod
+    | RemovePod
+    | StartContainer
+    | SignalContainer
+    | EnterContainer
+    | SignalEntry
+    | SetPolicy
+    | OpenSocket
+    | Mount
+)
 
 
 class Call(msgspec.Struct, frozen=True):
@@ -153,4 +194,15 @@ class ContainerExited(msgspec.Struct, frozen=True, tag=True):
     out_of_memory: bool = False
 
 
-Answer = Ready | StartFailed | Done | ContainerExited
+class EntryExited(msgspec.Struct, frozen=True, tag=True):
+    """A program that entered a container ended: ``exit_code`` as in ContainerExited.
+
+    ``error`` is a sentence where it could not be started (exit code 126, 127 or 128).
+    """
+
+    entry: int
+    exit_code: int
+    error: str = ""
+
+
+Answer = Ready | StartFailed | Done | ContainerExited | EntryExited

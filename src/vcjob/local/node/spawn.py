@@ -21,13 +21,13 @@ import msgspec
 from vcjob.local.node import syscalls
 from vcjob.local.node.cgroups import ContainerGroup
 from vcjob.local.node.identity import IdMapRefused, IdMaps, parse_map, write_maps
-from vcjob.local.node.messages import BindBelow, MakeBelow, StartContainer
+from vcjob.local.node.messages import BindBelow, MakeBelow, StartContainer, WriteFile
 from vcjob.local.sandbox.paths import make_directories_below, make_file_below, open_below
 
 NOT_STARTED = 128
 """Exit code of a container whose program never ran, as Kubernetes shows for StartError."""
 
-_FILE_LIMIT = resource.getrlimit(resource.RLIMIT_NOFILE)
+FILE_LIMIT = resource.getrlimit(resource.RLIMIT_NOFILE)
 """As vcjob was started; the node raises its own."""
 
 
@@ -82,14 +82,16 @@ def start_sandbox(
                 inherited.append(source)
                 name = "--ro-bind-fd" if option.read_only else "--bind-fd"
                 options += [name, str(source), option.target]
+            elif isinstance(option, WriteFile):
+                text = kept(_memory_file(option.text))
+                inherited.append(text)
+                options += ["--perms", "0644", "--file", str(text), option.target]
             elif isinstance(option, MakeBelow):
                 make = make_file_below if option.file else make_directories_below
                 make(option.base, option.path)
             else:
                 options.append(option)
-        arguments = kept(os.memfd_create("arguments", os.MFD_CLOEXEC))
-        _write_all(arguments, os.fsencode("".join(f"{option}\0" for option in options)))
-        os.lseek(arguments, 0, os.SEEK_SET)
+        arguments = kept(_memory_file("".join(f"{option}\0" for option in options)))
         status, status_end = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         kept(status_end)
         inherited += [arguments, status_end]
@@ -215,7 +217,7 @@ def _stand_alone(stdio: Sequence[int], inherited: Sequence[int]) -> None:
         signal.signal(number, signal.SIG_DFL)
     os.setsid()
     os.umask(0o022)
-    resource.setrlimit(resource.RLIMIT_NOFILE, _FILE_LIMIT)
+    resource.setrlimit(resource.RLIMIT_NOFILE, FILE_LIMIT)
 
 
 def _enter_network(netns: int) -> None:
@@ -252,7 +254,11 @@ def _become(request: StartContainer) -> None:
     os.setresuid(request.user, request.user, request.user)
 
 
-def _write_all(fd: int, data: bytes) -> None:
-    view = memoryview(data)
+def _memory_file(text: str) -> int:
+    """A file without a name that holds ``text``, ready to be read from its beginning."""
+    fd = os.memfd_create("vcjob", os.MFD_CLOEXEC)
+    view = memoryview(os.fsencode(text))
     while view:
         view = view[os.write(fd, view) :]
+    os.lseek(fd, 0, os.SEEK_SET)
+    return fd

@@ -11,7 +11,7 @@ from functools import lru_cache
 
 import msgspec
 
-from vcjob.local.node.messages import BindBelow, MakeBelow
+from vcjob.local.node.messages import BindBelow, MakeBelow, WriteFile
 from vcjob.local.sandbox.machine import Machine
 
 PRIVATE = "/.vcjob"
@@ -28,7 +28,7 @@ DEFAULT_CAPABILITIES = (
 
 _MADE = frozenset({"/etc", "/home", "/root", "/run", "/tmp", "/var", "/var/tmp", "/run/lock"})
 
-Option = str | BindBelow | MakeBelow
+Option = str | BindBelow | MakeBelow | WriteFile
 
 
 class BindMount(msgspec.Struct, frozen=True):
@@ -48,14 +48,16 @@ class BindMount(msgspec.Struct, frozen=True):
 class ContainerSandbox(msgspec.Struct, frozen=True):
     """What the sandbox of one container depends on, apart from its command.
 
-    ``user``, ``group``, ``groups`` are numbers the id map has (``IdMaps.has_user``);
-    ``drop_capabilities`` are names as the API writes them (``CHOWN``, or ``ALL``).
+    ``files`` are made in the private root, at paths without links. ``user``, ``group``, ``groups``
+    are numbers the id map has (``IdMaps.has_user``); ``drop_capabilities`` are names as the API
+    writes them (``CHOWN``, or ``ALL``).
     """
 
     hostname: str
     environment: Mapping[str, str] = {}
     working_directory: str = "/"
     mounts: tuple[BindMount, ...] = ()
+    files: tuple[WriteFile, ...] = ()
     read_only_root: bool = False
     user: int = 0
     group: int = 0
@@ -73,7 +75,7 @@ def launch(container: ContainerSandbox, machine: Machine) -> tuple[Option, ...]:
         key=lambda m: m.target.count("/"),
     )
     directory = resolve(container.working_directory or "/", machine)
-    targets = [*(m.target for m in mounts), directory]
+    targets = [*(f.target for f in container.files), *(m.target for m in mounts), directory]
     return (
         *("--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"),
         *("--as-pid-1", "--die-with-parent", "--hostname", container.hostname),
@@ -83,6 +85,7 @@ def launch(container: ContainerSandbox, machine: Machine) -> tuple[Option, ...]:
         *_kernel_views(machine),
         *_own_programs(machine),
         *_machine_directories(tuple(targets), machine),
+        *container.files,
         *_volumes(mounts),
         *_working_directory(directory, mounts, machine),
         *(("--remount-ro", "/") if container.read_only_root else ()),

@@ -377,7 +377,7 @@ def test_a_full_disk_fails_the_pod_and_not_the_engine(
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     async def test(world: World) -> None:
-        monkeypatch.setattr(PodFiles, "mounts", full)
+        monkeypatch.setattr(PodFiles, "message_mounts", full)
         await world.create()
         failed = await world.until(phase("Failed"))
         assert os.strerror(errno.ENOSPC) in str(failed["status"])
