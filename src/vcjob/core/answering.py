@@ -85,7 +85,7 @@ def arm_pending(draft: Draft, now: float) -> None:
         if waiting:
             due = now + reply.delay
             timer = Timer(Event.POD_PENDING, reply.action, due, task.name, str(waiting))
-            _arm(draft, timer, f"{len(waiting)} pods of task {task.name} are Pending", reply.delay)
+            _arm(draft, timer, f"{_named(draft, task.name, waiting)} Pending", reply.delay)
 
 
 def drop_timers(draft: Draft, group_phase: str) -> None:
@@ -150,6 +150,13 @@ def _forget_refused(draft: Draft, found: Iterable[Occurrence]) -> None:
     lasting = tuple(f"{one.event} {one.task} " for one in found)
     kept = tuple(one for one in draft.state.refused if one.startswith(lasting))
     draft.state = msgspec.structs.replace(draft.state, refused=kept)
+
+
+def _named(draft: Draft, task: str, indices: IndexSet) -> str:
+    """The pods that something is, as the beginning of a sentence."""
+    if len(indices) > 1:
+        return f"{len(indices)} pods of task {task} are"
+    return f"pod {draft.job.metadata.name}-{task}-{indices} is"
 
 
 def _overdue(timer: Timer, pod: str) -> str:

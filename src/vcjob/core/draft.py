@@ -128,7 +128,7 @@ def carry_out(draft: Draft, action: Action, cause: str, place: Place | None = No
         if not _has_current_pods(draft):
             return False
         draft.kill(keep=_is_last_retry(draft))
-        draft.enter(Phase.RESTARTING, str(action), cause)
+        draft.enter(Phase.RESTARTING, str(action), f"{cause}; {_retries(draft)}")
     else:
         keep = _is_last_retry(draft)
         draft.retry += 1
@@ -221,7 +221,10 @@ def _is_last_retry(draft: Draft) -> bool:
 
 
 def _retries(draft: Draft) -> str:
-    return f"retry {draft.retry} of {max_retry(draft.job)}"
+    most = max_retry(draft.job)
+    if draft.retry < most:
+        return f"attempt {draft.retry + 1} of {most} begins"
+    return f"that was the last of {most} attempt{'s' if most > 1 else ''} (maxRetry)"
 
 
 _PHASES = {phase.value: phase for phase in Phase}

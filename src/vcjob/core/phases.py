@@ -98,7 +98,7 @@ def _advance_running(draft: Draft, counts: Counts, waiting: frozenset[str]) -> N
     if replicas == 0:
         return
     if least is not None and counts.succeeded >= least:
-        _end(draft, Phase.COMPLETED, "MinSuccess", f"{counts.succeeded} pods succeeded, "
+        _end(draft, Phase.COMPLETED, "MinSuccess", f"{_pods(counts.succeeded)} succeeded, "
              f"minSuccess is {least}")  # fmt: skip
     elif counts.succeeded + counts.failed >= replicas:
         _end_by_results(draft, counts, replicas)
@@ -114,13 +114,13 @@ def _end_by_results(draft: Draft, counts: Counts, replicas: int) -> None:
         message = f"of task {short.name} fewer than minAvailable {short.min_available} succeeded"
         _end(draft, Phase.FAILED, "TaskFailed", f"{message}{failures}")
     elif spec.min_success is not None:
-        message = f"{counts.succeeded} pods succeeded, minSuccess is {spec.min_success}"
+        message = f"{_pods(counts.succeeded)} succeeded, minSuccess is {spec.min_success}"
         _end(draft, Phase.FAILED, "MinSuccess", f"{message}{failures}")
     elif counts.succeeded >= spec.min_available:
         _end(draft, Phase.COMPLETED, "PodsSucceeded",
-             f"{counts.succeeded} of {replicas} pods succeeded{failures}")  # fmt: skip
+             f"{counts.succeeded} of {_pods(replicas)} succeeded{failures}")  # fmt: skip
     else:
-        message = f"{counts.succeeded} pods succeeded, minAvailable is {spec.min_available}"
+        message = f"{_pods(counts.succeeded)} succeeded, minAvailable is {spec.min_available}"
         _end(draft, Phase.FAILED, "PodsFailed", f"{message}{failures}")
 
 
@@ -141,7 +141,7 @@ def _advance_restarting(draft: Draft, *, admitted: bool) -> None:
         if draft.state.targets:
             draft.kill(keep=True)
         draft.enter(Phase.FAILED, "MaxRetry", draft.message)
-        draft.tell("Normal", "JobFailed", f"the retries are used up: {draft.message}")
+        draft.tell("Normal", "JobFailed", draft.message)
         return
     leaving = any(draft.condemned(name, pods) for name, pods in draft.observed.tasks.items())
     if not leaving and not count_pods(draft).terminating and (admitted or draft.state.resumed):
@@ -153,6 +153,10 @@ def _end(draft: Draft, phase: Phase, reason: str, message: str) -> None:
     draft.kill(keep=True)
     draft.enter(phase, reason, message)
     draft.tell("Normal", f"Job{phase}", message)
+
+
+def _pods(count: int) -> str:
+    return f"{count or 'no'} pod{'s' if count != 1 else ''}"
 
 
 def _failures(draft: Draft, counts: Counts, replicas: int) -> str:

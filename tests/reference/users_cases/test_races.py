@@ -1,6 +1,5 @@
 """What users of such systems ran into: races and robustness. Each test names its case."""
 
-import asyncio
 from typing import Any
 
 import pytest
@@ -363,13 +362,30 @@ def test_a_pod_of_somebody_else_is_left_alone_too() -> None:
     simulated(story)
 
 
+async def _is_told(world: Simulation, reason: str, *words: str) -> None:
+    """Status and one Event name the cause and the cure; the Job has no pods of its own yet."""
+    state = (await world.status("lc"))["state"]
+    assert state["reason"] == reason
+    told = [e for e in await world.events() if e["reason"] == reason and e["type"] == "Warning"]
+    assert len(told) == 1
+    for word in words:
+        assert word in state["message"]
+        assert word in told[0]["message"]
+
+
+async def _other_job_runs(world: Simulation) -> None:
+    await world.create_job({**job(), "metadata": {"name": "other"}})
+    await world.settle()
+    await run_all(world)
+    assert await world.phase("other") == "Running"
+
+
 def test_a_queue_that_does_not_exist_is_named_and_waited_for() -> None:
     async def story(world: Simulation) -> None:
         await world.create_job(job(queue="later"))
-        await world.settle()
-        state = (await world.status("lc"))["state"]
-        assert state["reason"] == "QueueNotFound"
-        assert '"later"' in state["message"]
+        await world.advance(100)
+        await _is_told(world, "QueueNotFound", '"later"', "create it")
+        await _other_job_runs(world)
         await world.store.create(QUEUE, {"metadata": {"name": "later"}, "spec": {"weight": 1}})
         await world.settle()
         await run_all(world)
@@ -379,21 +395,40 @@ def test_a_queue_that_does_not_exist_is_named_and_waited_for() -> None:
 
 
 @pytest.mark.parametrize(
-    ("plugins", "named"),
-    [({"no-such": []}, "no-such"), ({"svc": ["--inject-hosts-env=perhaps"]}, "inject-hosts-env")],
+    ("plugins", "words"),
+    [
+        ({"no-such": []}, ("no-such", "known here: env")),
+        ({"svc": ["--inject-hosts-env=perhaps"]}, ("inject-hosts-env", "true or false")),
+    ],
 )
-def test_a_plugin_that_cannot_work_is_named(plugins: Object, named: str) -> None:
+def test_a_plugin_that_cannot_work_is_named_until_the_job_is_put_right(
+    plugins: Object, words: tuple[str, ...]
+) -> None:
     async def story(world: Simulation) -> None:
         await world.create_job(job(plugins=plugins))
         await world.settle()
         await world.admit()
-        await world.settle()
-        state = (await world.status("lc"))["state"]
-        assert state["reason"] == "PluginError"
-        assert named in state["message"]
+        await world.advance(100)
+        await _is_told(world, "PluginError", *words)
         assert await world.pod_names() == []
-        for _ in range(3):
-            await asyncio.sleep(0)
-        assert sum(text.startswith("PluginError") for text in await world.messages()) == 1
+        await _other_job_runs(world)
+        right = dict.fromkeys(plugins) | {"svc": []}
+        await world.patch_job("lc", {"spec": {"plugins": right}})
+        await world.settle()
+        await run_all(world)
+        assert await world.phase("lc") == "Running"
+
+    simulated(story)
+
+
+def test_an_objects_name_that_is_taken_is_told_and_disturbs_no_other_job() -> None:
+    async def story(world: Simulation) -> None:
+        await world.store.create(CONFIG_MAP, {"metadata": {"name": "lc-svc"}, "data": {}})
+        await world.create_job(job())
+        await world.settle()
+        await world.admit()
+        await world.advance(100)
+        await _is_told(world, "NameTaken", "ConfigMap lc-svc", "delete or rename it")
+        await _other_job_runs(world)
 
     simulated(story)

@@ -246,7 +246,7 @@ def test_events_say_which_policy_which_pod_and_which_exit_code() -> None:
         await world.settle()
         assert (
             "ExecuteAction: Start to execute action RestartPod: pod lc-worker-1 failed with "
-            "exit code 9 (policy for exit code 9); retry 1 of 3"
+            "exit code 9 (policy for exit code 9); attempt 2 of 3 begins"
         ) in await world.messages()
 
     simulated(story)

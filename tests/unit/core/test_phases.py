@@ -102,7 +102,7 @@ def test_how_a_job_failed_is_told_with_pods() -> None:
     one = draft("Running", {"w": ("FSFFF", None)}, minAvailable=5)
     after(one)
     assert one.message == (
-        "1 pods succeeded, minAvailable is 5; 4 of 5 failed: lc-w-0, lc-w-2, lc-w-3, …"
+        "1 pod succeeded, minAvailable is 5; 4 of 5 failed: lc-w-0, lc-w-2, lc-w-3, …"
     )
 
 
