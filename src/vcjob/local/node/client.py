@@ -9,7 +9,7 @@ import contextlib
 import os
 import signal
 import socket
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -39,6 +39,13 @@ def start_node(options: NodeOptions, set_up_network: SetUpNetwork) -> World:
     return make_world(options, run_node(set_up_network))
 
 
+class Entry(msgspec.Struct, frozen=True, eq=False):
+    """A program inside a container; ``exited`` resolves with its end, or raises NodeGone."""
+
+    number: int
+    exited: "asyncio.Future[messages.EntryExited]"
+
+
 class NodeClient:
     """Asks the node process. Every method raises NodeRefused or NodeGone.
 
@@ -63,6 +70,8 @@ class NodeClient:
         )
         self._calls: dict[int, asyncio.Future[list[int]]] = {}
         self._last = 0
+        self._entries: dict[int, asyncio.Future[messages.EntryExited]] = {}
+        self._last_entry = 0
         self._decode = msgspec.msgpack.Decoder(messages.Answer).decode
         self._encode = msgspec.msgpack.Encoder().encode
         self._control.setblocking(False)
@@ -92,6 +101,45 @@ class NodeClient:
     ) -> None:
         """Start a container on these three descriptors, which stay the caller's to close."""
         await self._call(request, (stdin, stdout, stderr))
+
+    async def enter(
+        self,
+        container: str,
+        command: Sequence[str],
+        stdin: int,
+        stdout: int,
+        stderr: int,
+        *,
+        environment: Mapping[str, str],
+        directory: str = "/",
+        terminal: bool = False,
+    ) -> Entry:
+        """Start a program inside a running container, on descriptors that stay the caller's.
+
+        ``terminal``: ``stdin`` is a terminal (the other two usually too), which becomes the
+        program's controlling one; its window size is the caller's to set. One that is not found
+        is told by the entry's end and not here. NodeRefused: the container does not run.
+        """
+        self._last_entry += 1
+        number = self._last_entry
+        exited: asyncio.Future[messages.EntryExited] = self._loop.create_future()
+        self._entries[number] = exited
+        request = messages.EnterContainer(
+            container, number, tuple(command), tuple(environment.items()), directory, terminal
+        )
+        try:
+            await self._call(request, (stdin, stdout, stderr))
+        except NodeRefused:
+            self._entries.pop(number, None)
+            raise
+        return Entry(number, exited)
+
+    async def signal_entry(self, entry: Entry, number: signal.Signals) -> None:
+        """Send a signal to a program that entered a container; one that has ended is fine.
+
+        SIGKILL goes to its process group, which what it started usually is in.
+        """
+        await self._call(messages.SignalEntry(entry.number, number))
 
     async def signal(self, container: str, number: signal.Signals) -> None:
         """Send a signal to a container's first process, SIGKILL to its whole tree.
@@ -161,6 +209,10 @@ class NodeClient:
                 self._ready.set_result(answer)
             case messages.ContainerExited():
                 self.on_exit(answer)
+            case messages.EntryExited(number):
+                exited = self._entries.pop(number, None)
+                if exited and not exited.done():
+                    exited.set_result(answer)
             case messages.Done(number, error, descriptors):
                 fds = self._inbox.take_fds(descriptors)
                 waiting = self._calls.pop(number)
@@ -187,6 +239,11 @@ class NodeClient:
             if not waiting.done():
                 waiting.set_exception(NodeGone("the node process has ended, and every pod with it"))
         self._calls.clear()
+        for exited in self._entries.values():
+            if not exited.done():
+                exited.set_exception(NodeGone("the node process has ended, and every pod with it"))
+                exited.exception()  # whoever left meanwhile need not hear of it
+        self._entries.clear()
         keeper = os.pidfd_open(self._keeper)
         self._loop.add_reader(keeper, self._collect, keeper)
 
@@ -197,4 +254,12 @@ class NodeClient:
         self.closed.set_result(None)
 
 
-__all__ = ["MachineCannot", "NodeClient", "NodeGone", "NodeOptions", "NodeRefused", "start_node"]
+__all__ = [
+    "Entry",
+    "MachineCannot",
+    "NodeClient",
+    "NodeGone",
+    "NodeOptions",
+    "NodeRefused",
+    "start_node",
+]

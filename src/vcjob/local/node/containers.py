@@ -17,6 +17,24 @@ class SandboxStatus(msgspec.Struct, rename="kebab"):
     exit_code: int | None = None
 
 
+_CAPABILITY_NUMBERS = {
+    "CAP_CHOWN": 0,
+    "CAP_DAC_OVERRIDE": 1,
+    "CAP_FOWNER": 3,
+    "CAP_FSETID": 4,
+    "CAP_KILL": 5,
+    "CAP_SETGID": 6,
+    "CAP_SETUID": 7,
+    "CAP_SETPCAP": 8,
+    "CAP_NET_BIND_SERVICE": 10,
+    "CAP_NET_RAW": 13,
+    "CAP_SYS_CHROOT": 18,
+    "CAP_MKNOD": 27,
+    "CAP_AUDIT_WRITE": 29,
+    "CAP_SETFCAP": 31,
+}
+"""Of linux/capability.h: those of ``launcher.DEFAULT_CAPABILITIES``, a test compares."""
+
 _decode = msgspec.json.Decoder(SandboxStatus).decode
 
 
@@ -29,6 +47,9 @@ class Container:
         self.name = request.container
         self.pod = request.pod
         self.memory_limit = request.memory_limit
+        self.process_limit = request.process_limit
+        self.capabilities = _granted(request)
+        self.user, self.group_number, self.groups = request.user, request.group, request.groups
         self.sandbox = sandbox
         self.group = group
         self.process = 0
@@ -82,3 +103,10 @@ class Container:
             started=code is not None,
             out_of_memory=self.out_of_memory,
         )
+
+
+def _granted(request: StartContainer) -> int:
+    """The capabilities that the sandbox is told to leave its program, as bits."""
+    options = request.options
+    added = (options[at + 1] for at, option in enumerate(options) if option == "--cap-add")
+    return sum(1 << _CAPABILITY_NUMBERS[name] for name in added if isinstance(name, str))

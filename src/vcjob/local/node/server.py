@@ -19,6 +19,7 @@ from vcjob.api.errors import VcjobError
 from vcjob.local.node import messages, syscalls
 from vcjob.local.node.cgroups import ControlGroups
 from vcjob.local.node.containers import Container
+from vcjob.local.node.entering import RETRY_SECONDS, Entering
 from vcjob.local.node.memory import WATCH_SECONDS, used_by_trees
 from vcjob.local.node.spawn import own_maps, start_sandbox
 from vcjob.local.node.wire import Inbox, Outbox
@@ -66,6 +67,7 @@ class NodeServer:
         self._network = network
         self._bubblewrap = bubblewrap
         self._groups = groups
+        self._entering = Entering(bubblewrap)
         self._started = 0
         self._inbox = Inbox(control)
         self._outbox = Outbox(control)
@@ -97,8 +99,10 @@ class NodeServer:
             except OSError:
                 return
             self._poll.register(control, select.POLLIN | (select.POLLOUT if waiting else 0))
-            watching = self._watch_memory()
-            for fd, happened in self._poll.poll(WATCH_SECONDS * 1000 if watching else None):
+            timeout = WATCH_SECONDS if self._watch_memory() else None
+            if self._enter_started():
+                timeout = RETRY_SECONDS
+            for fd, happened in self._poll.poll(timeout and timeout * 1000):
                 if fd == woken:
                     with contextlib.suppress(BlockingIOError):
                         os.read(woken, 4096)
@@ -108,6 +112,8 @@ class NodeServer:
                         return
                 elif fd in self._at_gates:
                     self._let_through(fd)
+                elif fd == self._entering.fileno():
+                    self._read_entries(fd)
                 elif fd in self._by_status:
                     self._read_status(self._by_status[fd])
 
@@ -142,6 +148,12 @@ class NodeServer:
             case messages.SignalContainer(name, number):
                 if container := self._containers.get(name):
                     container.send(signal.Signals(number))
+            case messages.EnterContainer(name) as request:
+                stdio = self._inbox.take_fds(3)
+                self._entering.hold(self._containers.get(name), request, stdio, call.number)
+                return None
+            case messages.SignalEntry() as request:
+                self._entering.signal(request)
             case messages.SetPolicy(rules):
                 self._network.set_policy(rules)
             case messages.OpenSocket(pod):
@@ -203,6 +215,25 @@ class NodeServer:
             self._answer(messages.Done(number, str(error)))
         else:
             self._answer(messages.Done(number))
+
+    def _enter_started(self) -> bool:
+        """Have what waits enter containers that have started; whether some still waits."""
+        if not self._entering.waits:
+            return False
+        for answer in self._entering.enter_started(self._containers):
+            self._answer(answer)
+        if (fd := self._entering.fileno()) >= 0:
+            self._poll.register(fd, select.POLLIN)
+        # An answer has to go out before the wait, whatever else still has to be tried again.
+        self._outbox.flush()
+        return self._entering.waits
+
+    def _read_entries(self, fd: int) -> None:
+        for exited in self._entering.read():
+            self._answer(exited)
+        if self._entering.fileno() != fd:
+            self._poll.unregister(fd)
+            self._entering.close_lost()
 
     def _read_status(self, container: Container) -> None:
         # None: what was ready was an ended container's pipe whose number this one got.

@@ -118,7 +118,7 @@ def start_sandbox(
             os.execve(program, argv, {})
 
         try:
-            monitor = _fork(become_sandbox)
+            monitor = fork(become_sandbox)
         except OSError:
             os.close(status)
             raise
@@ -181,7 +181,7 @@ def _make_user_namespace(request: StartContainer, maps: IdMaps) -> int:
         hold.recv(1)
         os._exit(0)
 
-    child = _fork(make)
+    child = fork(make)
     gate.leave_to_child()
     hold.close()
     with held:
@@ -190,7 +190,7 @@ def _make_user_namespace(request: StartContainer, maps: IdMaps) -> int:
         return os.open(f"/proc/{child}/ns/user", os.O_RDONLY | os.O_CLOEXEC)
 
 
-def _fork(work: Callable[[], None]) -> int:
+def fork(work: Callable[[], None]) -> int:
     """Fork; the child runs ``work``, and says on its standard error what went wrong."""
     child = os.fork()
     if child:

@@ -6,8 +6,10 @@ Each raises OSError with the kernel's error number, like the functions in ``os``
 import ctypes
 import os
 import signal
+import struct
 
 CLONE_NEWNS = 0x00020000
+CLONE_NEWCGROUP = 0x02000000
 CLONE_NEWUTS = 0x04000000
 CLONE_NEWIPC = 0x08000000
 CLONE_NEWUSER = 0x10000000
@@ -22,11 +24,17 @@ MS_REMOUNT = 0x20
 MS_BIND = 0x1000
 MS_REC = 0x4000
 MS_PRIVATE = 0x40000
+MS_RELATIME = 0x200000
 
 MNT_DETACH = 0x2
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_DUMPABLE = 4
+_PR_CAPBSET_DROP = 24
+_PR_SET_NO_NEW_PRIVS = 38
+_PR_CAP_AMBIENT = 47
+_PR_CAP_AMBIENT_RAISE = ctypes.c_ulong(2)
+_CAPABILITY_VERSION = 0x20080522
 
 # The C library is opened once; use_errno keeps the error number per thread.
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -79,3 +87,37 @@ def set_dumpable() -> None:
     Changing user numbers takes that away.
     """
     _checked(_libc.prctl(_PR_SET_DUMPABLE, ctypes.c_ulong(1), 0, 0, 0))
+
+
+def set_not_dumpable() -> None:
+    """Let nobody look into this process until its next execve (prctl(2))."""
+    _checked(_libc.prctl(_PR_SET_DUMPABLE, ctypes.c_ulong(0), 0, 0, 0))
+
+
+def gain_no_privileges() -> None:
+    """Let no execve give this process more than it has: set-uid programs do not (prctl(2))."""
+    _checked(_libc.prctl(_PR_SET_NO_NEW_PRIVS, ctypes.c_ulong(1), 0, 0, 0))
+
+
+def drop_from_bounding_set(capability: int) -> None:
+    """Give up a capability, by number, for this process and all it starts (capabilities(7))."""
+    _checked(_libc.prctl(_PR_CAPBSET_DROP, ctypes.c_ulong(capability), 0, 0, 0))
+
+
+def set_capabilities(capabilities: int) -> None:
+    """Have exactly the capabilities of this set (a bit for each number), after execve too.
+
+    See capset(2), and ambient capabilities in capabilities(7).
+    """
+    header = struct.pack("Ii", _CAPABILITY_VERSION, 0)
+    halves = [
+        part >> shift & 0xFFFFFFFF
+        for shift in (0, 32)
+        for part in (capabilities, capabilities, capabilities)
+    ]
+    _checked(_libc.capset(header, struct.pack("6I", *halves)))
+    for number in range(capabilities.bit_length()):
+        if capabilities >> number & 1:
+            _checked(
+                _libc.prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_RAISE, ctypes.c_ulong(number), 0, 0)
+            )
