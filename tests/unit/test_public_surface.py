@@ -50,7 +50,13 @@ def test_the_package_offers_its_version() -> None:
 
 def test_commands() -> None:
     names = cli.list_commands(click.Context(cli))
-    assert names == ["run", "validate", "render", "plugins", "completion"]
+    assert names == [
+        *("run", "validate", "render", "plugins"),
+        *("ls", "get", "describe", "logs", "events", "wait"),
+        *("suspend", "resume", "scale", "delete"),
+        *("exec", "cp", "port-forward"),
+        "completion",
+    ]
 
 
 def test_exit_codes() -> None:

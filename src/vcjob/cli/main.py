@@ -14,14 +14,38 @@ from vcjob import __version__
 from vcjob.api.errors import VcjobError
 from vcjob.cli.exit_codes import ExitCode
 
-# name: (module, attribute, help line)
-_COMMANDS = {
-    "run": ("vcjob.cli.run", "run", "Run Jobs on this machine and follow them to their end."),
-    "validate": ("vcjob.cli.validate", "validate", "Report every problem of manifests at once."),
-    "render": ("vcjob.cli.render", "render", "Print every object that a Job becomes."),
-    "plugins": ("vcjob.cli.plugins", "plugins", "List the plugins that Jobs can use."),
-    "completion": ("vcjob.cli.completion", "completion", "Print the completion script of a shell."),
-}
+# section of the help: {name: (module, attribute, help line)}
+_SECTIONS = {
+    "Manifests": {
+        "run": ("vcjob.cli.run", "run", "Run Jobs on this machine and follow them to their end."),
+        "validate": ("vcjob.cli.validate", "validate", "Report every problem of manifests."),
+        "render": ("vcjob.cli.render", "render", "Print every object that a Job becomes."),
+        "plugins": ("vcjob.cli.plugins", "plugins", "List the plugins that Jobs can use."),
+    },
+    "Look at Jobs (of this machine's engine, or with --context of a cluster)": {
+        "ls": ("vcjob.cli.ls", "ls", "List Jobs, or the pods of one."),
+        "get": ("vcjob.cli.get", "get", "Show objects, as kubectl does."),
+        "describe": ("vcjob.cli.describe", "describe", "Tell of a Job or pod, and why it is so."),
+        "logs": ("vcjob.cli.logs", "logs", "Print what pods print, under their labels."),
+        "events": ("vcjob.cli.events", "events", "Show what was told about Jobs and pods."),
+        "wait": ("vcjob.cli.wait", "wait", "Wait until Jobs have ended, or are in a phase."),
+    },
+    "Change Jobs": {
+        "suspend": ("vcjob.cli.suspend", "suspend", "Stop the pods of Jobs; the Jobs stay."),
+        "resume": ("vcjob.cli.suspend", "resume", "Make the pods of suspended Jobs anew."),
+        "scale": ("vcjob.cli.scale", "scale", "Run more or fewer pods of a task."),
+        "delete": ("vcjob.cli.delete", "delete", "Delete Jobs and all that belongs to them."),
+    },
+    "Inside pods": {
+        "exec": ("vcjob.cli.execute", "execute", "Run a program in a pod."),
+        "cp": ("vcjob.cli.cp", "cp", "Copy files from or to a pod."),
+        "port-forward": ("vcjob.cli.port_forward", "port_forward", "Reach ports of a pod here."),
+    },
+    "Others": {
+        "completion": ("vcjob.cli.completion", "completion", "Print a shell's completion script."),
+    },
+}  # fmt: skip
+_COMMANDS = {name: row for section in _SECTIONS.values() for name, row in section.items()}
 
 
 class _LazyGroup(click.Group):
@@ -36,8 +60,9 @@ class _LazyGroup(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, line) for name, (_, _, line) in _COMMANDS.items()])
+        for title, section in _SECTIONS.items():
+            with formatter.section(title):
+                formatter.write_dl([(name, line) for name, (_, _, line) in section.items()])
 
 
 @click.group(

@@ -1,17 +1,13 @@
 """``vcjob render``: every object that a Job becomes, without creating any."""
 
-import re
 import sys
-from collections.abc import Iterable
-from typing import BinaryIO
 
 import click
-import msgspec
-import yaml
 
 from vcjob.api.kinds import PRIORITY_CLASS
 from vcjob.api.problems import Problem
-from vcjob.api.types import MalformedObject, Object
+from vcjob.api.types import MalformedObject
+from vcjob.cli.documents import write_json, write_yaml
 from vcjob.cli.exit_codes import ExitCode
 from vcjob.cli.manifests import Loaded, load
 from vcjob.cli.problems import print_problems
@@ -48,9 +44,9 @@ def render(files: tuple[str, ...], output: str, uid: str, show_secrets: bool) ->
     )
     stream = sys.stdout.buffer
     if output == "json":
-        _write_json(objects, stream)
+        write_json(objects, stream)
     else:
-        _write_yaml(objects, stream)
+        write_yaml(objects, stream)
     stream.flush()
     if blueprints and not any(map(_hides_document, problems)):
         return ExitCode.COMPLETED
@@ -92,47 +88,3 @@ def _priorities(loaded: Loaded) -> dict[str, int]:
         for other in loaded.others
         if other.kind == PRIORITY_CLASS
     }
-
-
-def _write_json(objects: Iterable[Object], stream: BinaryIO) -> None:
-    """One ``v1`` List, an object a line, written as the objects are made."""
-    encode = msgspec.json.Encoder().encode
-    stream.write(b'{"apiVersion":"v1","kind":"List","items":[')
-    before = b"\n"
-    for obj in objects:
-        stream.write(before + encode(obj))
-        before = b",\n"
-    stream.write(b"\n]}\n")
-
-
-# Texts that some reader of YAML 1.1 or 1.2 takes for a number or boolean, though PyYAML does not.
-_AMBIGUOUS = re.compile(r"[-+]?[0-9.][0-9_.]*([eE][-+]?[0-9]+)?|0[xXoObB][0-9a-fA-F_]+|[yYnN]")
-
-
-class _Dumper(yaml.CSafeDumper):
-    """Writes what objects share in full each time, and texts of several lines as blocks."""
-
-    def ignore_aliases(self, data: object) -> bool:
-        return True
-
-
-def _represent_text(dumper: _Dumper, text: str) -> yaml.ScalarNode:
-    style = "|" if "\n" in text else "'" if _AMBIGUOUS.fullmatch(text) else None
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style)
-
-
-_Dumper.add_representer(str, _represent_text)
-
-
-def _write_yaml(objects: Iterable[Object], stream: BinaryIO) -> None:
-    """YAML documents, each written as it is made."""
-    for obj in objects:
-        text = yaml.dump(
-            obj,
-            Dumper=_Dumper,
-            explicit_start=True,
-            sort_keys=False,
-            allow_unicode=True,
-            width=1_000_000,
-        )
-        stream.write(text.encode())

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from vcjob.cli.durations import DurationType
 from vcjob.cli.exit_codes import ExitCode
 
 
@@ -41,26 +42,6 @@ class _Bind(click.ParamType[tuple[Path, str, bool]]):
         return path.resolve(), target, mode == "ro"
 
 
-class _Seconds(click.ParamType[float]):
-    """A duration such as ``90s``, ``10m``, ``1h30m``, or plain seconds."""
-
-    name = "DURATION"
-
-    def convert(
-        self, value: str, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float:
-        from vcjob.api.duration import InvalidDuration, parse_duration
-
-        try:
-            return float(value)
-        except ValueError:
-            pass
-        try:
-            return parse_duration(value).total_seconds()
-        except InvalidDuration as error:
-            return self.fail(f"{error}; for example 90s, 10m or 1h30m", param, ctx)
-
-
 @click.command(
     epilog="The exit code is 0 if every Job Completed, 1 Failed, 5 Terminated, 6 Aborted (of "
     "several Jobs the worst), 3 if a manifest is refused, 4 if this machine cannot run pods, "
@@ -77,7 +58,7 @@ class _Seconds(click.ParamType[float]):
               "directory). Default: the active environment, else vcjob's own.")  # fmt: skip
 @click.option("--scale", "scales", multiple=True, metavar="TASK=N",
               help="Run N replicas of TASK instead of what the manifest says.")  # fmt: skip
-@click.option("--timeout", type=_Seconds(), help="Terminate the Jobs after this long.")
+@click.option("--timeout", type=DurationType(), help="Terminate the Jobs after this long.")
 @click.option("--keep", is_flag=True, help="Keep the pods' files and objects for inspection.")
 @click.option("--events", is_flag=True, help="Show every Event, not only warnings.")
 @click.option("--strict", is_flag=True, help="Refuse manifests that draw warnings.")

@@ -1,0 +1,66 @@
+"""``vcjob exec``: a program in the container of a pod."""
+
+import contextlib
+import sys
+
+import click
+
+from vcjob.cli.selection import Reference, ReferenceType, find_pod
+from vcjob.cli.target import Target, on_target
+
+
+@click.command(
+    "exec",
+    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+    epilog="The exit code is the program's. Options of exec stand before JOB/POD.",
+)
+@click.option("-i", "--stdin", "interactive", is_flag=True, help="Pass standard input on.")
+@click.option("-t", "--tty", "terminal", is_flag=True, help="Give the program a terminal.")
+@click.option("-c", "--container", default="", metavar="NAME",
+              help="The container. Default: the pod's first.")  # fmt: skip
+@click.argument("reference", type=ReferenceType(), metavar="JOB/POD")
+@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED,
+                metavar="COMMAND [ARGUMENT...]")  # fmt: skip
+@on_target
+async def execute(
+    target: Target,
+    interactive: bool,
+    terminal: bool,
+    container: str,
+    reference: Reference,
+    command: tuple[str, ...],
+) -> int:
+    """Run COMMAND in a pod of a Job, for example: vcjob exec -it mnist/worker-0 -- bash."""
+    from vcjob.cli.streams import SafeOutput, raw_terminal, standard_input, terminal_sizes
+    from vcjob.kubernetes.remote import STDERR, RemoteOptions, run_remotely
+
+    pod = await find_pod(target, reference)
+    if terminal and not sys.stdin.isatty():
+        click.echo("vcjob: standard input is no terminal; going on without -t", err=True)
+        terminal = False
+    output = SafeOutput(err=False, raw=terminal)
+    errors = SafeOutput(err=True, raw=terminal)
+
+    async def on_output(channel: int, content: bytes) -> None:
+        (errors if channel == STDERR else output).write(content)
+
+    with raw_terminal() if terminal and interactive else contextlib.nullcontext():
+        return await run_remotely(
+            target.cluster.connection,
+            pod["metadata"]["namespace"],
+            pod["metadata"]["name"],
+            RemoteOptions(container or first_container(pod), command, terminal),
+            on_output,
+            stdin=standard_input() if interactive else None,
+            sizes=terminal_sizes() if terminal else None,
+        )
+
+
+def first_container(pod: dict[str, object]) -> str:
+    """The container that is meant where none is named: the annotated one, else the first."""
+    metadata, spec = pod["metadata"], pod["spec"]
+    assert isinstance(metadata, dict)
+    assert isinstance(spec, dict)
+    annotations = metadata.get("annotations") or {}
+    default = annotations.get("kubectl.kubernetes.io/default-container")
+    return str(default or spec["containers"][0]["name"])

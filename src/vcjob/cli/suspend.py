@@ -1,0 +1,64 @@
+"""``vcjob suspend`` and ``vcjob resume``: stop a Job's pods for a while."""
+
+import click
+
+from vcjob.api.kinds import COMMAND
+from vcjob.api.names import SUSPEND
+from vcjob.api.types import Job, Object
+from vcjob.cli.exit_codes import ExitCode
+from vcjob.cli.orders import order
+from vcjob.cli.selection import find_job
+from vcjob.cli.target import Target, on_target
+from vcjob.core.actions import FINAL, Action, Phase
+
+_SUSPENDED = (Phase.ABORTING, Phase.ABORTED)
+
+
+@click.command()
+@click.argument("jobs", nargs=-1, required=True, metavar="JOB...")
+@on_target
+async def suspend(target: Target, jobs: tuple[str, ...]) -> int:
+    """Suspend the Jobs: their pods are stopped, the Jobs stay (phase Aborted) to be resumed."""
+    return await _ask(target, jobs, Action.ABORT_JOB, "suspend", _cannot_suspend)
+
+
+@click.command()
+@click.argument("jobs", nargs=-1, required=True, metavar="JOB...")
+@on_target
+async def resume(target: Target, jobs: tuple[str, ...]) -> int:
+    """Resume suspended Jobs: all of their pods are made anew."""
+    return await _ask(target, jobs, Action.RESUME_JOB, "resume", _cannot_resume)
+
+
+async def _ask(
+    target: Target, names: tuple[str, ...], action: Action, verb: str, refuse: object
+) -> int:
+    assert callable(refuse)
+    found = [await find_job(target, name) for name in names]
+    code = ExitCode.COMPLETED
+    for obj in found:
+        name = obj["metadata"]["name"]
+        if why_not := refuse(obj):
+            click.echo(f"vcjob: {name} {why_not}", err=True)
+            code = ExitCode.FAILED
+            continue
+        await target.cluster.create(COMMAND, order(obj, action, f"vcjob {verb}"))
+        click.echo(f"{verb} of job {name} asked for")
+    return code
+
+
+def _cannot_suspend(obj: Object) -> str:
+    phase = Job.of(obj).status.state.phase
+    if phase in _SUSPENDED:
+        return f"is suspended already ({phase})"
+    return f"has ended ({phase}); there is nothing to suspend" if phase in FINAL else ""
+
+
+def _cannot_resume(obj: Object) -> str:
+    job = Job.of(obj)
+    phase = job.status.state.phase
+    if job.metadata.annotations.get(SUSPEND) == "true":
+        return f'is suspended by its annotation {SUSPEND}: "true"; take that away to resume it'
+    if phase in FINAL:
+        return f"has ended ({phase}) and cannot be resumed; create it anew"
+    return "" if phase in _SUSPENDED else f"is not suspended ({phase or 'New'})"

@@ -1,0 +1,58 @@
+"""Tables and other text for people, out of objects whose texts are not to be trusted."""
+
+import time
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import click
+
+from vcjob.cli.problems import printable
+from vcjob.core.times import seconds_of
+
+NONE = "<none>"
+_GAP = "   "
+
+
+def print_table(heading: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """Print aligned columns; what terminals would obey is shown, not sent."""
+    lines = [tuple(heading), *(tuple(map(shown, row)) for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    for line in lines:
+        cells = (f"{cell:<{width}}" for cell, width in zip(line, widths, strict=True))
+        click.echo(_GAP.join(cells).rstrip())
+
+
+def shown(value: Any) -> str:
+    """A cell's text in one line."""
+    if value is None:
+        return NONE
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return printable(str(value))
+
+
+def age(timestamp: str, now: float | None = None) -> str:
+    """How long ago an RFC 3339 time was, as ``45s``, ``3m20s``, ``2h5m``, ``3d``."""
+    then = seconds_of(timestamp) if timestamp else None
+    if then is None:
+        return "<unknown>"
+    return short_duration((time.time() if now is None else now) - then)
+
+
+def short_duration(seconds: float) -> str:
+    """A duration as Kubernetes' tools show it, with two units at most: ``45s``, ``3m20s``."""
+    total = max(int(seconds), 0)
+    minutes, hours, days = total // 60, total // 3600, total // 86400
+    if total < 120:
+        return f"{total}s"
+    if minutes < 10:
+        return f"{minutes}m{total % 60}s" if total % 60 else f"{minutes}m"
+    if hours < 3:
+        return f"{minutes}m"
+    if hours < 8:
+        return f"{hours}h{minutes % 60}m" if minutes % 60 else f"{hours}h"
+    if days < 2:
+        return f"{hours}h"
+    if days < 8:
+        return f"{days}d{hours % 24}h" if hours % 24 else f"{days}d"
+    return f"{days}d"

@@ -1,0 +1,123 @@
+"""Which cluster a command is about: the engine of this machine unless a context is named.
+
+A command is an async function that takes a ``Target`` first; ``@on_target`` makes it a command with
+the options that all of them share. What a cluster does is done to a cluster only when the user has
+named it, and then every command says on standard error which one it is.
+"""
+
+import asyncio
+import functools
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
+
+import click
+import msgspec
+
+from vcjob.api.errors import VcjobError
+from vcjob.cli.exit_codes import ExitCode
+
+if TYPE_CHECKING:
+    from vcjob.kubernetes.cluster import KubernetesCluster
+    from vcjob.kubernetes.kubeconfig import Server
+
+P = ParamSpec("P")
+CONTEXT_VARIABLE = "VCJOB_CONTEXT"
+
+
+class EngineNotRunning(VcjobError):
+    """Nothing answers on this machine."""
+
+    exit_code = ExitCode.MACHINE_CANNOT
+
+    def __init__(self) -> None:
+        super().__init__(
+            "no engine is running on this machine: start one with vcjob engine start --detach, "
+            f"or name a cluster with --context or {CONTEXT_VARIABLE}"
+        )
+
+
+class Target(msgspec.Struct, frozen=True):
+    """A cluster and the namespace that is meant there. ``local`` is the engine of this machine."""
+
+    cluster: "KubernetesCluster"
+    namespace: str
+    local: bool
+
+
+class TargetOptions(msgspec.Struct, frozen=True):
+    """What the shared options say; an empty text is an option that was not given."""
+
+    context: str = ""
+    kubeconfig: str = ""
+    namespace: str = ""
+
+
+def on_target(
+    function: Callable[Concatenate[Target, P], Awaitable[int]],
+) -> Callable[P, int]:
+    """Make an async function over a Target one that click can call, with the shared options."""
+
+    @click.option("--context", envvar=CONTEXT_VARIABLE, default="", metavar="NAME",
+                  help="A cluster's context in the kubeconfig file, instead of this machine's "
+                  f"engine (also {CONTEXT_VARIABLE}).")  # fmt: skip
+    @click.option("--kubeconfig", default="", metavar="FILE", type=click.Path(),
+                  help="The kubeconfig file of --context. Default: KUBECONFIG, else "
+                  "~/.kube/config.")  # fmt: skip
+    @click.option("-n", "--namespace", default="", metavar="NAME",
+                  help="The namespace. Default: the context's, else default.")  # fmt: skip
+    @functools.wraps(function)
+    def call(context: str, kubeconfig: str, namespace: str, **arguments: Any) -> int:
+        options = TargetOptions(context, kubeconfig, namespace)
+        return asyncio.run(_call(function, options, arguments))
+
+    return call  # type: ignore[return-value]
+
+
+async def _call(function: Any, options: TargetOptions, arguments: dict[str, Any]) -> int:
+    from vcjob.kubernetes.cluster import KubernetesCluster
+    from vcjob.kubernetes.errors import Unreachable
+
+    server = find_server(options)
+    local = not options.context
+    if not local:
+        click.echo(f"vcjob: context {server.name} ({server.url})", err=True)
+    async with KubernetesCluster.of(server) as cluster:
+        target = Target(cluster, options.namespace or server.namespace, local)
+        try:
+            code: int = await function(target, **arguments)
+        except (Unreachable, BaseExceptionGroup) as error:
+            first = _first_of(error)
+            if local and isinstance(first, Unreachable):
+                raise EngineNotRunning from first
+            raise first from None
+    return code
+
+
+def _first_of(error: BaseException) -> BaseException:
+    """What several tasks at once failed with: the first of it; one sentence is enough."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+def find_server(options: TargetOptions) -> "Server":
+    """The server that the options name; raises EngineNotRunning, KubeconfigError."""
+    from vcjob.kubernetes.kubeconfig import kubeconfig_files, read_kubeconfig
+
+    if options.context:
+        files = (Path(options.kubeconfig),) if options.kubeconfig else kubeconfig_files()
+        return read_kubeconfig(files, options.context)
+    if options.kubeconfig:
+        raise click.UsageError("--kubeconfig needs --context NAME")
+    file = engine_kubeconfig()
+    if not file.exists():
+        raise EngineNotRunning
+    return read_kubeconfig((file,))
+
+
+def engine_kubeconfig() -> Path:
+    """The kubeconfig file that the engine of this machine writes while it runs."""
+    from vcjob.local.run_directory import state_root
+
+    return state_root() / "engine" / "kubeconfig"
