@@ -54,6 +54,10 @@ class Unavailable(ClusterError):
         self.retry_after = retry_after
 
 
+class StorageFull(Unavailable):
+    """Nothing can be stored any more (a full disk, say); nothing of the request happened."""
+
+
 class EventType(StrEnum):
     """What happened to a watched object."""
 
@@ -126,5 +130,8 @@ class Cluster(Protocol):
         uid: str = "",
         grace_period_seconds: int | None = None,
         propagation: str = "Background",
-    ) -> None:
-        """Ask for deletion; with ``uid`` only of that very object. Raises NotFound, Conflict."""
+    ) -> Object | None:
+        """Ask for deletion; with ``uid`` only of that very object. Raises NotFound, Conflict.
+
+        Returns the object as it was left, where the cluster tells.
+        """

@@ -3,27 +3,23 @@
 Objects are plain JSON, shared by the store, its watches and the caches that they feed: nobody may
 change one. A change replaces the object and shares what stayed the same, so ten thousand pods of a
 template cost little more than their differences. Source of the rules: Kubernetes documentation,
-"API Concepts", "Garbage Collection" and "Pod Lifecycle" (termination of pods).
+"API Concepts".
 """
 
 import uuid
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from vcjob.api.kinds import COMMAND, CONFIG_MAP, EVENT, POD, POD_GROUP, PRIORITY_CLASS, SECRET, Kind
 from vcjob.api.types import Object
-from vcjob.controller.cluster import (
-    AlreadyExists,
-    Conflict,
-    EventType,
-    Invalid,
-    NotFound,
-    ObjectList,
-    WatchEvent,
-)
+from vcjob.controller.cluster import AlreadyExists, Invalid, NotFound, ObjectList
 from vcjob.core.times import timestamp
+from vcjob.local.deleting import collect, delete, released, remove
 from vcjob.local.merge_patch import merge_patch
-from vcjob.local.watches import Change, History, matches
+from vcjob.local.objects import Disk, Key, Objects
+from vcjob.local.sharing import reuse
+from vcjob.local.updates import check_current, fresh_metadata, settled
+from vcjob.local.watches import Follow, Wanted, everything, selected_by
 
 Admission = Callable[[Kind, Object, Object | None], Object]
 """Looks at an object before it is stored (and at its predecessor), and returns it, completed.
@@ -31,23 +27,25 @@ Admission = Callable[[Kind, Object, Object | None], Object]
 Raises Invalid or Forbidden to refuse it."""
 
 _WITHOUT_STATUS_SUBRESOURCE = (COMMAND, CONFIG_MAP, EVENT, POD_GROUP, PRIORITY_CLASS, SECRET)
-_DEFAULT_GRACE_SECONDS = 30
 _HISTORY_LENGTH = 50_000
+_HISTORY_BYTES = 128 << 20
 _GENERATED_SUFFIX_LENGTH = 5
-_FOREGROUND = "foregroundDeletion"
-
-_Key = tuple[str, str]
-_Place = tuple[Kind, _Key]
+_NAMES_TRIED = 8
 
 
 class Store:
-    """A ``Cluster`` in this process.
+    """A ``Cluster`` in this process, and what an API server needs beyond that.
+
+    Every change is a transaction: it is on the disk, where there is one, before it is seen.
 
     Args:
         clock: the time in seconds since 1970.
         new_uid: makes object UIDs.
         admission: asked before an object is stored.
         history: how many changes of each kind a watch can go back.
+        history_bytes: how large the objects of these changes are together, as stored on disk.
+        disk: keeps the objects; none: they end with this process.
+        share: makes parts of what comes in one with what is there; see ``sharing.Sharing``.
     """
 
     def __init__(
@@ -57,21 +55,32 @@ class Store:
         new_uid: Callable[[], str] = lambda: str(uuid.uuid4()),
         admission: Admission | None = None,
         history: int = _HISTORY_LENGTH,
+        history_bytes: int = _HISTORY_BYTES,
+        disk: Disk | None = None,
+        share: Callable[[Any], Any] | None = None,
     ) -> None:
         self._clock = clock
         self._new_uid = new_uid
         self._admission = admission
-        self._history_length = history
-        self._version = 0
-        self._objects: dict[Kind, dict[_Key, Object]] = {}
-        self._histories: dict[Kind, History] = {}
-        self._uids: dict[str, _Place] = {}
-        self._dependents: dict[str, dict[str, None]] = {}
+        self._share = share
+        self._objects = Objects(history, history_bytes, disk)
+        self._without_status = set(_WITHOUT_STATUS_SUBRESOURCE)
 
     @property
     def version(self) -> int:
         """The resource version of the latest change."""
-        return self._version
+        return self._objects.version
+
+    def load(self, version: int, objects: Iterator[tuple[Kind, Key, Object]]) -> None:
+        """Take in what a disk kept, as of ``version``, before anything else happens."""
+        self._objects.load(version, objects)
+
+    def declare(self, kind: Kind, *, status_subresource: bool) -> None:
+        """Say whether the status of a custom kind is written apart (it is, if nobody says)."""
+        if status_subresource:
+            self._without_status.discard(kind)
+        else:
+            self._without_status.add(kind)
 
     async def get(self, kind: Kind, namespace: str, name: str) -> Object:
         """Read one object; raises NotFound."""
@@ -81,9 +90,15 @@ class Store:
         self, kind: Kind, namespace: str | None = None, labels: Mapping[str, str] | None = None
     ) -> ObjectList:
         """Read all objects of a kind, of one namespace or of all, whose labels equal ``labels``."""
-        objects = self._objects.get(kind, {}).values()
-        items = [obj for obj in objects if matches(obj, namespace, labels)]
-        return ObjectList(items, str(self._version))
+        return await self.select(kind, None, selected_by(namespace, labels))
+
+    async def select(self, kind: Kind, namespace: str | None, wanted: Wanted) -> ObjectList:
+        """All objects of a kind, of one namespace or of all, that are wanted."""
+        inside = _inside(namespace, wanted)
+        items = list(self._objects.of(kind).values())
+        if inside is not everything:
+            items = [obj for obj in items if inside(obj)]
+        return ObjectList(items, str(self.version))
 
     def watch(
         self,
@@ -91,18 +106,25 @@ class Store:
         since: str,
         namespace: str | None = None,
         labels: Mapping[str, str] | None = None,
-    ) -> AsyncIterator[WatchEvent]:
+    ) -> Follow:
         """Follow changes after resource version ``since``, without end; raises Gone."""
-        return self._history(kind).follow(int(since), namespace, labels)
+        return self.follow(kind, int(since), None, selected_by(namespace, labels))
 
-    async def create(self, kind: Kind, obj: Object) -> Object:
-        """Create an object and return it as stored; raises AlreadyExists, Invalid, Forbidden."""
-        metadata = dict(obj.get("metadata") or {})
-        if kind.namespaced:
-            metadata.setdefault("namespace", "default")
+    def follow(self, kind: Kind, since: int, namespace: str | None, wanted: Wanted) -> Follow:
+        """Follow what is wanted, after version ``since``, without end; raises Gone.
+
+        An object that comes to be wanted is ADDED, one that is no longer wanted is DELETED.
+        """
+        return self._objects.follow(kind, since, _inside(namespace, wanted))
+
+    async def create(self, kind: Kind, obj: Object, *, dry_run: bool = False) -> Object:
+        """Create an object and return it as stored.
+
+        Raises AlreadyExists, Invalid, Forbidden, StorageFull.
+        """
+        metadata = fresh_metadata(kind, obj.get("metadata") or {})
         if not metadata.get("name") and metadata.get("generateName"):
-            suffix = uuid.UUID(self._new_uid()).hex[-_GENERATED_SUFFIX_LENGTH:]
-            metadata["name"] = metadata["generateName"] + suffix
+            metadata["name"] = self._generated(kind, metadata)
         if not metadata.get("name"):
             raise Invalid(f"{kind}: metadata.name is missing")
         created = {**obj, "apiVersion": kind.api_version, "kind": kind.kind, "metadata": metadata}
@@ -110,25 +132,77 @@ class Store:
             created = dict(self._admission(kind, created, None))
             metadata = dict(created["metadata"])
         key = (metadata.get("namespace", ""), metadata["name"])
-        if key in self._objects.get(kind, {}):
+        if self._objects.find(kind, key) is not None:
             raise AlreadyExists(f"{kind} {_shown(key)} already exists")
         metadata["uid"] = self._new_uid()
         metadata["creationTimestamp"] = timestamp(self._clock())
         if "spec" in created:
             metadata["generation"] = 1
-        if kind not in _WITHOUT_STATUS_SUBRESOURCE:
+        if self._has_status(kind):
             created.pop("status", None)
         if kind == POD:
             created["status"] = {"phase": "Pending"}
+        if self._share:
+            created = {field: self._share(value) for field, value in created.items()}
+            metadata = {field: self._share(value) for field, value in metadata.items()}
         created["metadata"] = metadata
-        stored = self._put(kind, key, created, None)
-        self._uids[metadata["uid"]] = (kind, key)
-        owners = _owner_uids(stored)
-        for owner in owners:
-            self._dependents.setdefault(owner, {})[metadata["uid"]] = None
-        if owners and not any(owner in self._uids for owner in owners):
-            self._delete(kind, key, None, "Background")
+        with self._objects.transaction(dry_run=dry_run):
+            stored = self._objects.put(kind, key, created)
+            if metadata.get("ownerReferences"):
+                collect(self._objects, (kind, key), self._clock())
         return stored
+
+    async def replace(
+        self,
+        kind: Kind,
+        namespace: str,
+        name: str,
+        obj: Object,
+        *,
+        subresource: str = "",
+        dry_run: bool = False,
+    ) -> Object:
+        """Put ``obj`` in the place of an object, and return what is stored.
+
+        ``metadata.resourceVersion`` and ``metadata.uid`` must be the current ones where they are
+        given, else Conflict. What clients cannot change stays. Raises NotFound, Invalid, Forbidden,
+        StorageFull.
+        """
+        metadata = obj.get("metadata") or {}
+        return await self.modify(
+            kind,
+            namespace,
+            name,
+            lambda old: obj,
+            subresource=subresource,
+            uid=metadata.get("uid") or "",
+            resource_version=metadata.get("resourceVersion") or "",
+            dry_run=dry_run,
+        )
+
+    async def modify(
+        self,
+        kind: Kind,
+        namespace: str,
+        name: str,
+        change: Callable[[Object], Object],
+        *,
+        subresource: str = "",
+        uid: str = "",
+        resource_version: str = "",
+        dry_run: bool = False,
+    ) -> Object:
+        """Change an object by a function that makes a new one of it, and return the result.
+
+        A change that changes nothing is none: the resource version stays. Raises NotFound,
+        Conflict, Invalid, Forbidden, StorageFull, and what ``change`` raises.
+        """
+        old = self._find(kind, namespace, name)
+        check_current(kind, old, uid, resource_version)
+        new = reuse(old, change(old))
+        if new is not old and self._share:
+            new = {field: self._share(value) for field, value in new.items()}
+        return self._update(kind, old, new, subresource, dry_run)
 
     async def patch(
         self,
@@ -141,31 +215,10 @@ class Store:
         uid: str = "",
         resource_version: str = "",
     ) -> Object:
-        """Apply a JSON merge patch; raises NotFound, Conflict, Invalid."""
+        """Apply a JSON merge patch; raises NotFound, Conflict, Invalid, Forbidden, StorageFull."""
         old = self._find(kind, namespace, name)
-        _check_uid(kind, old, uid)
-        if resource_version and resource_version != old["metadata"]["resourceVersion"]:
-            raise Conflict(f"{kind} {namespace}/{name} has changed in the meantime")
-        if subresource == "status":
-            patch = {"status": patch["status"]} if "status" in patch else {}
-        elif subresource:
-            raise Invalid(f"{kind} has no subresource {subresource}")
-        elif kind not in _WITHOUT_STATUS_SUBRESOURCE:
-            patch = {field: value for field, value in patch.items() if field != "status"}
-        new: Object = merge_patch(old, patch)
-        if new is old:
-            return old
-        if self._admission and not subresource:
-            new = self._admission(kind, new, old)
-        metadata = {**new["metadata"], **_unchangeable(old["metadata"])}
-        if new.get("spec") != old.get("spec"):
-            metadata["generation"] = old["metadata"].get("generation", 0) + 1
-        key = (old["metadata"].get("namespace", ""), name)
-        stored = self._put(kind, key, {**new, "metadata": metadata}, old)
-        self._owners_changed(old, stored)
-        if metadata.get("deletionTimestamp") and not metadata.get("finalizers") and kind != POD:
-            self._remove(kind, key)
-        return stored
+        check_current(kind, old, uid, resource_version)
+        return self._update(kind, old, merge_patch(old, patch), subresource, False)
 
     async def delete(
         self,
@@ -174,167 +227,89 @@ class Store:
         name: str,
         *,
         uid: str = "",
+        resource_version: str = "",
         grace_period_seconds: int | None = None,
         propagation: str = "Background",
-    ) -> None:
-        """Ask for deletion; with ``uid`` only of that very object. Raises NotFound, Conflict.
+        dry_run: bool = False,
+    ) -> Object:
+        """Ask for deletion and return the object as it was left.
 
-        A pod that is bound to a node stays, marked with ``deletionTimestamp``, until the node's
-        agent deletes it with a grace period of 0.
+        With ``uid`` or ``resource_version`` only of that very object, else Conflict. A pod that is
+        bound to a node stays, marked with ``deletionTimestamp``, until the node's agent deletes it
+        with a grace period of 0; what has finalizers stays until they are taken off. Raises
+        NotFound, StorageFull.
         """
         obj = self._find(kind, namespace, name)
-        _check_uid(kind, obj, uid)
-        key = (obj["metadata"].get("namespace", ""), name)
-        self._delete(kind, key, grace_period_seconds, propagation)
-
-    def _delete(self, kind: Kind, key: _Key, grace: int | None, propagation: str) -> None:
-        obj = self._objects[kind][key]
-        metadata = obj["metadata"]
-        if kind == POD:
-            self._delete_pod(key, obj, grace)
-        elif propagation == "Foreground" and self._blocking_dependents(metadata["uid"]):
-            finalizers = [*metadata.get("finalizers", ()), _FOREGROUND]
-            if _FOREGROUND not in metadata.get("finalizers", ()):
-                self._mark_deleted(kind, key, obj, {"finalizers": finalizers})
-            for dependent, dependent_key in self._blocking_dependents(metadata["uid"]):
-                self._delete(dependent, dependent_key, None, "Background")
-        elif metadata.get("finalizers"):
-            self._mark_deleted(kind, key, obj, {})
-        else:
-            if propagation == "Orphan":
-                self._orphan(metadata["uid"])
-            self._remove(kind, key)
-
-    def _delete_pod(self, key: _Key, pod: Object, grace: int | None) -> None:
-        spec, metadata = pod.get("spec") or {}, pod["metadata"]
-        if grace is None:
-            grace = spec.get("terminationGracePeriodSeconds", _DEFAULT_GRACE_SECONDS)
-        ended = pod["status"].get("phase") in ("Succeeded", "Failed")
-        if not spec.get("nodeName") or ended or grace <= 0:
-            self._remove(POD, key)
-            return
-        given = metadata.get("deletionGracePeriodSeconds")
-        if given is not None and given <= grace:
-            return
-        marks = {
-            "deletionTimestamp": timestamp(self._clock() + grace),
-            "deletionGracePeriodSeconds": grace,
-        }
-        self._put(POD, key, {**pod, "metadata": {**metadata, **marks}}, pod)
-
-    def _mark_deleted(self, kind: Kind, key: _Key, obj: Object, more: Object) -> None:
-        marks = {"deletionTimestamp": timestamp(self._clock()), **more}
-        self._put(kind, key, {**obj, "metadata": {**obj["metadata"], **marks}}, obj)
-
-    def _remove(self, kind: Kind, key: _Key) -> None:
-        """Take an object away, then everything that belonged to it alone."""
-        obj = self._objects[kind].pop(key)
-        uid = obj["metadata"]["uid"]
-        self._uids.pop(uid, None)
-        version = self._next_version()
-        last = {**obj, "metadata": {**obj["metadata"], "resourceVersion": str(version)}}
-        self._history(kind).record(Change(version, EventType.DELETED, last, None))
-        owners = _owner_uids(obj)
-        for owner in owners:
-            if owner in self._dependents:
-                self._dependents[owner].pop(uid, None)
-        for dependent in list(self._dependents.pop(uid, ())):
-            place = self._uids.get(dependent)
-            if place and not any(o in self._uids for o in _owner_uids(self._at(place))):
-                self._delete(*place, None, "Background")
-        for owner in owners:
-            self._finish_foreground(owner)
-
-    def _finish_foreground(self, owner: str) -> None:
-        """Take away an object that waited for its dependents, once the last one is gone."""
-        place = self._uids.get(owner)
-        if not place:
-            return
-        obj = self._at(place)
-        finalizers = obj["metadata"].get("finalizers", ())
-        if _FOREGROUND not in finalizers or self._blocking_dependents(owner):
-            return
-        if list(finalizers) == [_FOREGROUND]:
-            self._remove(*place)
-        else:
-            rest = [item for item in finalizers if item != _FOREGROUND]
-            metadata = {**obj["metadata"], "finalizers": rest}
-            self._put(*place, {**obj, "metadata": metadata}, obj)
-
-    def _blocking_dependents(self, uid: str) -> tuple[_Place, ...]:
-        places = [self._uids[dependent] for dependent in self._dependents.get(uid, ())]
-        return tuple(
-            place
-            for place in places
-            if any(
-                owner.get("uid") == uid and owner.get("blockOwnerDeletion")
-                for owner in self._at(place)["metadata"].get("ownerReferences", ())
+        check_current(kind, obj, uid, resource_version)
+        place = (kind, _key_of(obj))
+        with self._objects.transaction(dry_run=dry_run):
+            return delete(
+                self._objects,
+                place,
+                self._clock(),
+                grace=grace_period_seconds,
+                propagation=propagation,
             )
-        )
 
-    def _orphan(self, uid: str) -> None:
-        for dependent in list(self._dependents.pop(uid, ())):
-            kind, key = self._uids[dependent]
-            obj = self._objects[kind][key]
-            owners = [o for o in obj["metadata"]["ownerReferences"] if o.get("uid") != uid]
-            metadata = {**obj["metadata"], "ownerReferences": owners}
-            self._put(kind, key, {**obj, "metadata": metadata}, obj)
+    def _update(
+        self, kind: Kind, old: Object, new: Object, subresource: str, dry_run: bool
+    ) -> Object:
+        if subresource not in ("", "status"):
+            raise Invalid(f"{kind} has no subresource {subresource}")
+        has_status = self._has_status(kind)
+        wanted = settled(kind, old, new, subresource=subresource, has_status=has_status)
+        if wanted is old:
+            return old
+        if self._admission and not subresource:
+            admitted = reuse(wanted, self._admission(kind, wanted, old))
+            wanted = settled(kind, old, admitted, subresource="", has_status=has_status)
+            if wanted is old:
+                return old
+        place = (kind, _key_of(old))
+        with self._objects.transaction(dry_run=dry_run):
+            changed = {**wanted, "metadata": dict(wanted["metadata"])}
+            stored = self._objects.put(*place, changed)
+            if released(stored, kind):
+                remove(self._objects, place, self._clock())
+            elif _owners(stored) is not _owners(old):
+                collect(self._objects, place, self._clock())
+        return stored
 
-    def _owners_changed(self, old: Object, new: Object) -> None:
-        before, after = set(_owner_uids(old)), set(_owner_uids(new))
-        for owner in before - after:
-            self._dependents.get(owner, {}).pop(new["metadata"]["uid"], None)
-        for owner in after - before:
-            self._dependents.setdefault(owner, {})[new["metadata"]["uid"]] = None
+    def _generated(self, kind: Kind, metadata: Object) -> str:
+        """A name that begins with ``generateName`` and is free."""
+        for _ in range(_NAMES_TRIED):
+            suffix = uuid.UUID(self._new_uid()).hex[-_GENERATED_SUFFIX_LENGTH:]
+            name: str = metadata["generateName"] + suffix
+            if self._objects.find(kind, (metadata.get("namespace", ""), name)) is None:
+                return name
+        raise AlreadyExists(f"{kind}: no free name was found for {metadata['generateName']!r}")
 
-    def _put(self, kind: Kind, key: _Key, obj: Object, old: Object | None) -> Object:
-        version = self._next_version()
-        obj["metadata"]["resourceVersion"] = str(version)
-        self._objects.setdefault(kind, {})[key] = obj
-        if old is None:
-            change = Change(version, EventType.ADDED, obj, None)
-        else:
-            same_labels = old["metadata"].get("labels") == obj["metadata"].get("labels")
-            change = Change(version, EventType.MODIFIED, obj, None if same_labels else old)
-        self._history(kind).record(change)
-        return obj
-
-    def _next_version(self) -> int:
-        self._version += 1
-        return self._version
-
-    def _history(self, kind: Kind) -> History:
-        if kind not in self._histories:
-            self._histories[kind] = History(self._history_length)
-        return self._histories[kind]
+    def _has_status(self, kind: Kind) -> bool:
+        return kind not in self._without_status
 
     def _find(self, kind: Kind, namespace: str, name: str) -> Object:
         key = (namespace if kind.namespaced else "", name)
-        try:
-            return self._objects[kind][key]
-        except KeyError as error:
-            raise NotFound(f"there is no {kind} {_shown(key)}") from error
-
-    def _at(self, place: _Place) -> Object:
-        kind, key = place
-        return self._objects[kind][key]
+        obj = self._objects.find(kind, key)
+        if obj is None:
+            raise NotFound(f"there is no {kind} {_shown(key)}")
+        return obj
 
 
-def _owner_uids(obj: Object) -> list[str]:
-    return [owner.get("uid", "") for owner in obj["metadata"].get("ownerReferences") or ()]
+def _inside(namespace: str | None, wanted: Wanted) -> Wanted:
+    if namespace is None:
+        return wanted
+    return lambda obj: obj["metadata"].get("namespace", "") == namespace and wanted(obj)
 
 
-def _unchangeable(metadata: Object) -> dict[str, Any]:
-    """What no patch changes."""
-    fixed = ("name", "namespace", "uid", "creationTimestamp", "generation", "deletionTimestamp")
-    return {field: metadata[field] for field in fixed if field in metadata}
+def _owners(obj: Object) -> Any:
+    return obj["metadata"].get("ownerReferences")
 
 
-def _check_uid(kind: Kind, obj: Object, uid: str) -> None:
-    if uid and uid != obj["metadata"]["uid"]:
-        raise Conflict(f"{kind} {obj['metadata']['name']} is another object of the same name")
+def _key_of(obj: Object) -> Key:
+    metadata = obj["metadata"]
+    return metadata.get("namespace", ""), metadata["name"]
 
 
-def _shown(key: _Key) -> str:
+def _shown(key: Key) -> str:
     namespace, name = key
     return f"{namespace}/{name}" if namespace else name
