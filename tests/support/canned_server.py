@@ -52,8 +52,8 @@ class Canned:
                 "message": message, "details": details}  # fmt: skip
         self.say(body, status)
 
-    def stream(self, *pieces: bytes, cut: bool = False) -> None:
-        """Answer the next request piece by piece; ``cut``: break off instead of ending."""
+    def stream(self, *pieces: bytes, cut: asyncio.Event | None = None) -> None:
+        """Answer the next request piece by piece; with ``cut`` break off when that is set."""
 
         async def handler(request: web.Request) -> web.StreamResponse:
             response = web.StreamResponse()
@@ -62,6 +62,7 @@ class Canned:
             for piece in pieces:
                 await response.write(piece)
             if cut:
+                await cut.wait()
                 assert request.transport is not None
                 request.transport.close()
             return response

@@ -274,7 +274,7 @@ class Connection:
             raise Unavailable(
                 f"{self.name} did not answer in time when asked to {asked}"
             ) from error
-        except (aiohttp.ClientError, ConnectionError) as error:
+        except aiohttp.ClientError as error:
             raise Unavailable(
                 f"the connection to {self.name} broke when asked to {asked}: {_why(error)}"
             ) from error

@@ -123,9 +123,11 @@ def test_a_watch_that_breaks_says_so_after_all_that_was_whole(
     pieces: list[bytes], cut: bool
 ) -> None:
     async def story(canned: Canned, cluster: KubernetesCluster) -> None:
-        canned.stream(event("ADDED", pod("a", 4)), *pieces, cut=cut)
+        read = asyncio.Event()
+        canned.stream(event("ADDED", pod("a", 4)), *pieces, cut=read if cut else None)
         watch = cluster.watch(POD, "1")
         assert (await anext(watch)).object["metadata"]["name"] == "a"
+        read.set()
         with pytest.raises(Unavailable):
             await anext(watch)
 
