@@ -21,10 +21,11 @@ _DEFAULT_MODE = 0o644
 
 
 class File(msgspec.Struct, frozen=True):
-    """One file of a volume: its content and permission bits."""
+    """One file of a volume: its content, its permission bits, whether it comes from a Secret."""
 
     data: bytes
     mode: int
+    secret: bool = False
 
 
 Files = Mapping[str, File]
@@ -42,7 +43,8 @@ def volume_files(volume: Object, pod: Object, find: Find, allocatable: Mapping[s
     try:
         for field, source, mode in _sources(volume):
             for path, data, own_mode in _entries(field, source, pod, find, allocatable):
-                files[_checked_path(path)] = File(data, mode if own_mode is None else own_mode)
+                file = File(data, mode if own_mode is None else own_mode, field == "secret")
+                files[_checked_path(path)] = file
     except (MissingReference, UnsafePath) as error:
         raise type(error)(f"{where}: {error}") from error
     return files

@@ -17,15 +17,22 @@ from vcjob.local.node.identity import IdMaps, outside
 class Ownership(msgspec.Struct, frozen=True):
     """Numbers of this machine for new files, -1 where they stay as they are made.
 
-    ``shared``: the pod has an fsGroup.
+    ``shared``: the pod has an fsGroup. ``alone``: the pod's world has one user only.
     """
 
     user: int = -1
     group: int = -1
     shared: bool = False
+    alone: bool = False
 
-    def mode(self, mode: int) -> int:
-        """Permission bits of a file that the pod only reads, with what fsGroup adds."""
+    def mode(self, mode: int, *, secret: bool = False) -> int:
+        """Permission bits of a file that the pod only reads, with what fsGroup adds.
+
+        A Secret's file is its owner's alone where there is nobody else: that changes nobody's
+        rights, and ssh takes no key of its own user that others may read.
+        """
+        if secret and self.alone:
+            return mode & 0o700
         if not self.shared:
             return mode
         return mode | (0o440 if self.group >= 0 else 0o444)
@@ -36,7 +43,8 @@ def ownership(pod: Object, maps: IdMaps, privileged: bool) -> Ownership:
     context: Object = (pod.get("spec") or {}).get("securityContext") or {}
     wanted = context.get("fsGroup")
     if not privileged:
-        return Ownership(shared=wanted is not None)
+        alone = sum(r.count for r in maps.users) == 1
+        return Ownership(shared=wanted is not None, alone=alone)
     group = outside(maps.groups, int(wanted or 0))
     return Ownership(
         user=_number(outside(maps.users, 0)),

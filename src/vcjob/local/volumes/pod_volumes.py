@@ -247,7 +247,10 @@ class PodVolumes:
 
     def _files(self, volume: Object, pod: Object) -> Files:
         files = volume_files(volume, pod, self._find, self._world.capacity)
-        return {path: File(file.data, self._owner.mode(file.mode)) for path, file in files.items()}
+        return {
+            path: File(file.data, self._owner.mode(file.mode, secret=file.secret), file.secret)
+            for path, file in files.items()
+        }
 
     def _write(self, name: str, files: Files) -> None:
         place = self._place(name)

@@ -1,0 +1,59 @@
+"""The MPI example as a user starts it, and ssh with keys that the plugin mounts."""
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from cli_runs import job, run, task, write
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "mpi"
+NOBODY = 65534
+_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+pytestmark = pytest.mark.local
+
+
+def need(*programs: str) -> None:
+    missing = [one for one in programs if not shutil.which(one, path=_PATH)]
+    if missing:
+        pytest.skip(f"this machine has no {', '.join(missing)} (openssh-server, openmpi-bin)")
+
+
+@pytest.mark.timeout(120)
+def test_four_pods_add_up_what_they_have_by_mpi(tmp_path: Path) -> None:
+    need("mpirun", "sshd", "ssh-keygen")
+    ended = run(tmp_path, "run", EXAMPLE / "job.yaml", "-v", f"{EXAMPLE}:/examples/mpi")
+    assert ended.code == 0, ended
+    said = [line for line in ended.lines("master-0") if line.startswith("rank ")]
+    found = [re.fullmatch(r"rank (\d) of 4 on (\S+): 1000000 sums are 10, right", s) for s in said]
+    ranks = {match[1]: match[2] for match in found if match}
+    hosts = {f"allreduce-worker-{n}" for n in range(3)} | {"allreduce-master-0"}
+    assert (sorted(ranks), set(ranks.values())) == (["0", "1", "2", "3"], hosts), ended
+    assert "PRIVATE KEY" not in ended.out + ended.err
+
+
+@pytest.mark.parametrize(
+    ("directory", "context"),
+    [
+        ("/root/.ssh", {}),
+        ("/home/mpi/.ssh", {"runAsUser": NOBODY, "runAsGroup": NOBODY, "fsGroup": NOBODY}),
+        ("/home/mpi/.ssh", {"runAsUser": NOBODY}),
+    ],
+)
+def test_ssh_accepts_the_modes_of_its_keys(
+    tmp_path: Path, directory: str, context: dict[str, int]
+) -> None:
+    """User cases P41 and P43; where this machine has one user only, the pod runs as that."""
+    need("ssh-keygen")
+    script = (
+        f"cd {directory} && for key in id_rsa id_ed25519; do"
+        ' test "$(ssh-keygen -y -f $key | cut -d" " -f1,2)" = "$(cut -d" " -f1,2 $key.pub)"'
+        " || exit 1; done"
+    )
+    one = task("main", ["sh", "-c", script])
+    one["template"]["spec"]["securityContext"] = context
+    made = job("keys", one)
+    made["spec"]["plugins"] = {"svc": [], "ssh": [f"--ssh-key-file-path={directory}"]}
+    ended = run(tmp_path, "run", write(tmp_path, made))
+    assert ended.code == 0, ended
