@@ -108,14 +108,14 @@ class Store:
         labels: Mapping[str, str] | None = None,
     ) -> Follow:
         """Follow changes after resource version ``since``, without end; raises Gone."""
-        return self.follow(kind, int(since), None, selected_by(namespace, labels))
+        return self.follow(kind, since, None, selected_by(namespace, labels))
 
-    def follow(self, kind: Kind, since: int, namespace: str | None, wanted: Wanted) -> Follow:
+    def follow(self, kind: Kind, since: str, namespace: str | None, wanted: Wanted) -> Follow:
         """Follow what is wanted, after version ``since``, without end; raises Gone.
 
         An object that comes to be wanted is ADDED, one that is no longer wanted is DELETED.
         """
-        return self._objects.follow(kind, since, _inside(namespace, wanted))
+        return self._objects.follow(kind, int(since), _inside(namespace, wanted))
 
     async def create(self, kind: Kind, obj: Object, *, dry_run: bool = False) -> Object:
         """Create an object and return it as stored.
