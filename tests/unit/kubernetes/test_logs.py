@@ -1,7 +1,6 @@
 """Logs: the query, and lines out of pieces."""
 
 import asyncio
-import contextlib
 from collections.abc import AsyncIterator, Sequence
 
 import pytest
@@ -59,14 +58,17 @@ def test_a_stream_that_breaks_is_told_from_one_that_ends() -> None:
         async with canned_server() as canned, Connection(canned.server()) as connection:
             read = asyncio.Event()
             canned.stream(b"one\n", cut=read)
-            async with contextlib.AsyncExitStack() as stack:
-                found = await stack.enter_async_context(
-                    log_lines(connection, "here", "p", LogOptions())
-                )
-                assert await anext(found) == b"one"
-                read.set()
-                with pytest.raises(Unavailable, match="broke"):
-                    await anext(found)
+            got = []
+
+            async def read_all() -> None:
+                async with log_lines(connection, "here", "p", LogOptions()) as found:
+                    async for line in found:
+                        got.append(line)
+                        read.set()
+
+            with pytest.raises(Unavailable, match="broke"):
+                await read_all()
+            assert got == [b"one"]
             canned.refuse(400, "BadRequest", 'container "main" is waiting to start')
             with pytest.raises(Invalid, match="waiting to start"):
                 async with log_lines(connection, "here", "p", LogOptions()):
