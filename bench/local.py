@@ -66,7 +66,13 @@ class BenchError(Exception):
 # --- what is run ------------------------------------------------------------------------------
 
 
-def job(name: str, replicas: int, command: list[str], grace: int = 30) -> dict[str, object]:
+def job(
+    name: str,
+    replicas: int,
+    command: list[str],
+    grace: int = 30,
+    plugins: dict[str, object] | None = None,
+) -> dict[str, object]:
     container = {"name": "main", "image": "none", "command": command}
     spec = {
         "containers": [container],
@@ -79,7 +85,7 @@ def job(name: str, replicas: int, command: list[str], grace: int = 30) -> dict[s
         "metadata": {"name": name},
         "spec": {
             "minAvailable": replicas,
-            "plugins": {"env": [], "svc": []},
+            "plugins": plugins or {"env": [], "svc": []},
             "tasks": [
                 {
                     "name": "worker",
@@ -171,6 +177,11 @@ def commands(directory: Path, repeat: int) -> Iterator[Figure]:
         elapsed, megabytes = render(path, form)
         yield Figure(f"render 10,000 replicas, {form}", elapsed, "s", most)
         yield Figure(f"render 10,000 replicas, {form}, peak memory", megabytes, "MB", 250)
+    # Every pod holds the addresses of all: the size grows with the square of the workers.
+    path = write(directory, [job("large", 1_000, ["true"], plugins={"tensorflow": []})])
+    elapsed, megabytes = render(path, "json")
+    yield Figure("render 1,000 workers with TF_CONFIG, json", elapsed, "s", 3.0)
+    yield Figure("render 1,000 workers with TF_CONFIG, json, peak memory", megabytes, "MB")
 
 
 def render(path: str, form: str) -> tuple[float, float]:
