@@ -54,8 +54,8 @@ class Unavailable(ClusterError):
         self.retry_after = retry_after
 
 
-class StorageFull(Unavailable):
-    """Nothing can be stored any more (a full disk, say); nothing of the request happened."""
+class StorageFailed(Unavailable):
+    """The objects cannot be written (to a full disk, say); nothing of the request happened."""
 
 
 class EventType(StrEnum):

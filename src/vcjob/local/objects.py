@@ -26,7 +26,7 @@ class Disk(Protocol):
     """Where transactions go before anybody hears of them."""
 
     def write(self, version: int, writes: Sequence[Write]) -> list[int]:
-        """Keep all of them or none; returns the size of each in bytes. Raises StorageFull."""
+        """Keep all of them or none; returns the size of each in bytes. Raises StorageFailed."""
 
 
 class Objects:

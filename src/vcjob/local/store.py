@@ -120,7 +120,7 @@ class Store:
     async def create(self, kind: Kind, obj: Object, *, dry_run: bool = False) -> Object:
         """Create an object and return it as stored.
 
-        Raises AlreadyExists, Invalid, Forbidden, StorageFull.
+        Raises AlreadyExists, Invalid, Forbidden, StorageFailed.
         """
         metadata = fresh_metadata(kind, obj.get("metadata") or {})
         if not metadata.get("name") and metadata.get("generateName"):
@@ -166,7 +166,7 @@ class Store:
 
         ``metadata.resourceVersion`` and ``metadata.uid`` must be the current ones where they are
         given, else Conflict. What clients cannot change stays. Raises NotFound, Invalid, Forbidden,
-        StorageFull.
+        StorageFailed.
         """
         metadata = obj.get("metadata") or {}
         return await self.modify(
@@ -195,7 +195,7 @@ class Store:
         """Change an object by a function that makes a new one of it, and return the result.
 
         A change that changes nothing is none: the resource version stays. Raises NotFound,
-        Conflict, Invalid, Forbidden, StorageFull, and what ``change`` raises.
+        Conflict, Invalid, Forbidden, StorageFailed, and what ``change`` raises.
         """
         old = self._find(kind, namespace, name)
         check_current(kind, old, uid, resource_version)
@@ -215,7 +215,7 @@ class Store:
         uid: str = "",
         resource_version: str = "",
     ) -> Object:
-        """Apply a JSON merge patch; raises NotFound, Conflict, Invalid, Forbidden, StorageFull."""
+        """Apply a JSON merge patch; raises as ``modify`` does."""
         old = self._find(kind, namespace, name)
         check_current(kind, old, uid, resource_version)
         return self._update(kind, old, merge_patch(old, patch), subresource, False)
@@ -237,7 +237,7 @@ class Store:
         With ``uid`` or ``resource_version`` only of that very object, else Conflict. A pod that is
         bound to a node stays, marked with ``deletionTimestamp``, until the node's agent deletes it
         with a grace period of 0; what has finalizers stays until they are taken off. Raises
-        NotFound, StorageFull.
+        NotFound, StorageFailed.
         """
         obj = self._find(kind, namespace, name)
         check_current(kind, obj, uid, resource_version)
