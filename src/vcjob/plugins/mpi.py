@@ -1,32 +1,41 @@
-"""The mpi plugin: the launcher knows its workers. Source: plugins.md section 8."""
+"""The mpi plugin: the launcher knows its workers. Source: plugins.md section 8.
+
+mpirun logs in to the workers by ssh. What it needs for that (keys, short names, waiting for workers
+that are not there yet) is in the client configuration of the ssh plugin.
+"""
 
 from collections.abc import Iterator
 
 from vcjob.api.problems import Problem
+from vcjob.api.suggestions import suggest
+from vcjob.plugins import ssh
+from vcjob.plugins.arguments import parse_arguments
 from vcjob.plugins.base import AddToPod, Argument, Plugin, Request
 from vcjob.plugins.draft import PodDraft
 from vcjob.plugins.host_lists import MOST_ENV_BYTES
-from vcjob.plugins.roles import argument_path, port_problems, role_problems
+from vcjob.plugins.ports import taken_name_problems
+from vcjob.plugins.roles import argument_path, port_problems
 
 VARIABLE = "MPI_HOST"
 _PORT_NAME = "mpijob-port"
 
 
-def _fits(request: Request) -> bool:
+def _bytes(request: Request) -> int:
+    """The bytes of the environment string, with the zero byte that ends it."""
     worker = request.hosts.find(request.text("worker"))
-    return worker is None or len(VARIABLE) + 2 + worker.list_bytes <= MOST_ENV_BYTES
+    return len(VARIABLE) + 1 + worker.list_bytes + 1 if worker else 0
 
 
 def _pods(request: Request) -> AddToPod:
     master, port = request.text("master"), request.number("port")
     worker = request.hosts.find(request.text("worker"))
     env = []
-    if worker and _fits(request):
+    if worker and _bytes(request) <= MOST_ENV_BYTES:
         env = [{"name": VARIABLE, "value": ",".join(worker.addresses)}]
 
     def add(pod: PodDraft) -> None:
         is_master = pod.task == master
-        if is_master and worker is None:
+        if is_master and not worker:
             return
         for container in pod.all_containers():
             if is_master:
@@ -38,22 +47,55 @@ def _pods(request: Request) -> AddToPod:
 
 def _problems(request: Request) -> Iterator[Problem]:
     yield from port_problems(request, "port")
-    yield from role_problems(request, ("worker",))
-    for role, warning in (("master", False), ("worker", True)):
-        task = request.text(role)
-        if not request.hosts.find(task):
-            yield Problem(
-                f'no task is called "{task}", so that there is no {role}',
-                argument_path(request, role),
-                f"name the task so, or give its name: --{role}=my-task",
-                warning=warning,
-            )
-    if not _fits(request):
+    yield from _role_problems(request)
+    yield from taken_name_problems(request.job, _PORT_NAME, request.number("port"))
+    ssh_tokens = request.job.spec.plugins.get(ssh.PLUGIN.name, ())
+    ssh_port = parse_arguments(ssh.PLUGIN.arguments, ssh_tokens).values["ssh-port"]
+    if ssh_port != request.number("port"):
         yield Problem(
-            f"the master does not get {VARIABLE}: Linux passes at most {MOST_ENV_BYTES} bytes in "
-            "one variable",
+            f"containers declare port {request.number('port')} for ssh, but clients use {ssh_port}",
+            argument_path(request, "port"),
+            "give both plugins the same: --port to mpi, --ssh-port to ssh",
+            warning=True,
+        )
+    if _bytes(request) > MOST_ENV_BYTES:
+        yield Problem(
+            f"the master does not get {VARIABLE}: it would have {_bytes(request)} bytes, and Linux "
+            f"passes at most {MOST_ENV_BYTES} in one variable",
             request.path,
-            "read the hosts from the files in /etc/volcano",
+            "take the hosts from the files in /etc/volcano",
+            warning=True,
+        )
+
+
+def _role_problems(request: Request) -> Iterator[Problem]:
+    tasks = [task.name for task in request.job.spec.tasks]
+    for role, lost in (
+        ("master", "nobody launches anything"),
+        ("worker", f"the master gets no {VARIABLE}"),
+    ):
+        task = request.text(role)
+        if task not in tasks:
+            hint = suggest(task, tasks) or f"name the task so, or give its name: --{role}=my-task"
+            yield Problem(
+                f'no task is called "{task}", so that there is no {role} and {lost}',
+                argument_path(request, role),
+                hint,
+                warning=role == "worker",
+            )
+    worker = request.hosts.find(request.text("worker"))
+    if worker and request.text("worker") == request.text("master"):
+        yield Problem(
+            f'--master and --worker name the same task "{worker.task}"',
+            argument_path(request, "worker"),
+            "one task plays one role",
+            warning=True,
+        )
+    elif worker and not worker.replicas:
+        yield Problem(
+            f'the workers\' task "{worker.task}" has no replicas, so that {VARIABLE} is empty',
+            argument_path(request, "worker"),
+            "give it replicas, or let the master run alone",
             warning=True,
         )
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from vcjob.api.problems import Path, Problem
-from vcjob.api.types import Object, Task
+from vcjob.api.types import Job, Object, Task
 from vcjob.plugins.hosts import pod_spec
 
 
@@ -30,6 +30,16 @@ def name_clash(name: str, number: int, path: Path) -> Problem:
         "choose another name",
         warning=True,
     )
+
+
+def taken_name_problems(job: Job, name: str, number: int) -> Iterator[Problem]:
+    """Port ``number`` is declared in every container, of all tasks, under one name."""
+    for position, task in enumerate(job.spec.tasks):
+        path: Path = ("spec", "tasks", position, "template", "spec", "containers")
+        for index, container in enumerate(containers_of(task)):
+            for place, port in enumerate(declared_ports(container)):
+                if port.get("name") == name and port.get("containerPort") != number:
+                    yield name_clash(name, number, (*path, index, "ports", place))
 
 
 def clashes(

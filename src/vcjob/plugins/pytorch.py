@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
-from vcjob.api.problems import Path, Problem
+from vcjob.api.problems import Problem
 from vcjob.api.types import Object, Task
 from vcjob.plugins.base import AddToPod, Argument, Plugin, Request
 from vcjob.plugins.draft import PodDraft
-from vcjob.plugins.ports import containers_of, declared_ports, name_clash
+from vcjob.plugins.ports import taken_name_problems
 from vcjob.plugins.roles import argument_path, port_problems, role_problems
 
 _PORT_NAME = "pytorchjob-port"
@@ -100,22 +100,10 @@ def _problems(request: Request) -> Iterator[Problem]:
             "give it one replica, and the others a task of their own",
             warning=True,
         )
-    yield from _port_clashes(request)
+    yield from taken_name_problems(request.job, _PORT_NAME, request.number("port"))
     if request.switch("wait-master-enabled") and request.number("wait-master-timeout") <= 0:
         path = argument_path(request, "wait-master-timeout")
         yield Problem("--wait-master-timeout must be more than 0 seconds", path)
-
-
-def _port_clashes(request: Request) -> Iterator[Problem]:
-    """The port is declared in every container, of all tasks, under one name."""
-    ports = {_PORT_NAME: request.number("port")}
-    for position, task in enumerate(request.job.spec.tasks):
-        path: Path = ("spec", "tasks", position, "template", "spec", "containers")
-        for index, container in enumerate(containers_of(task)):
-            for place, port in enumerate(declared_ports(container)):
-                number = port.get("containerPort")
-                if port.get("name") == _PORT_NAME and number != ports[_PORT_NAME]:
-                    yield name_clash(_PORT_NAME, ports[_PORT_NAME], (*path, index, "ports", place))
 
 
 PLUGIN = Plugin(
