@@ -6,7 +6,7 @@ import os
 import signal
 import socket
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from vcjob.controller.cluster import NotFound
 from vcjob.local.agent.agent import Agent
 from vcjob.local.agent.logs import LogFiles, Logs
 from vcjob.local.agent.surroundings import AgentSettings, Surroundings
-from vcjob.local.node.client import NodeRefused
+from vcjob.local.node.client import Entry, NodeRefused
 from vcjob.local.node.identity import IdMaps, IdRange
 from vcjob.local.node.messages import ContainerExited, StartContainer
 from vcjob.local.sandbox.machine import Machine
@@ -63,6 +63,12 @@ class FakeNode:
         self._names = {_container(s.container): s.container for s in self.starts}
         async with self._changed:
             self._changed.notify_all()
+
+    async def enter(self, container: str, command: Sequence[str], *rest: int, **more: Any) -> Entry:
+        raise AssertionError("no programs inside here")
+
+    async def signal_entry(self, entry: Entry, number: signal.Signals) -> None:
+        raise AssertionError("no programs inside here")
 
     async def signal(self, container: str, number: signal.Signals) -> None:
         name = _container(container)

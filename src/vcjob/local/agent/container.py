@@ -5,13 +5,15 @@ to this object and not to a task: a cancelled ``run`` leaves it running until ``
 """
 
 import asyncio
+import contextlib
 import os
 import signal
-from typing import Protocol
+from typing import Any, Protocol
 
 import msgspec
 
 from vcjob.api.types import Object
+from vcjob.local.agent.inside import Inside
 from vcjob.local.agent.logs import ContainerLog
 from vcjob.local.agent.pod_files import MOST_MESSAGE_BYTES
 from vcjob.local.agent.podphase import ContainerFacts, Running, Terminated, Waiting
@@ -26,6 +28,7 @@ from vcjob.local.volumes.objects import MissingReference, VolumeRefused
 
 _START_ERROR = 128
 _HOOK_SECONDS = 60.0
+_AFTER_HOOK_SECONDS = 2.0
 _KILL_SECONDS = 30.0
 """A killed process that is still there after this is stuck in the kernel."""
 
@@ -73,6 +76,7 @@ class Process(msgspec.Struct, eq=False):
     run: str
     exited: "asyncio.Future[ContainerExited]"
     log: ContainerLog
+    inside: Inside
     started_at: float
     starting: "asyncio.Task[None] | None" = None
 
@@ -91,6 +95,7 @@ class ContainerLife:
         self._of_pod = of_pod
         self._around = of_pod.surroundings
         self._process: Process | None = None
+        self._telling: set[asyncio.Task[None]] = set()
         settings = self._around.settings
         self._back_off = BackOff(settings.back_off_seconds, settings.longest_back_off_seconds)
 
@@ -131,12 +136,23 @@ class ContainerLife:
         deadline = asyncio.get_running_loop().time() + grace
         if grace > 0:
             await self._pre_stop(process, grace)
+            if (self.spec.get("lifecycle") or {}).get("preStop"):
+                # As kubelet: a hook that took all the time leaves the program a little.
+                deadline = max(deadline, asyncio.get_running_loop().time() + _AFTER_HOOK_SECONDS)
             await self._node.signal(process.run, self._stop_signal)
             await asyncio.wait([process.exited], timeout=_left(deadline))
         if not process.exited.done():
             await self._node.signal(process.run, signal.SIGKILL)
             await asyncio.wait([process.exited], timeout=_KILL_SECONDS)
         await self._collect(process)
+
+    async def kill(self) -> None:
+        """End the process at once, if there is one; raises NodeGone. ``end`` sees it through."""
+        process = self._process
+        if process and process.starting:
+            with contextlib.suppress(NodeRefused):  # told by whoever started it
+                await asyncio.shield(process.starting)
+                await self._node.signal(process.run, signal.SIGKILL)
 
     def initialized(self) -> None:
         """The init containers are done: it is this one's turn."""
@@ -163,7 +179,9 @@ class ContainerLife:
         except (CannotStart, VolumeRefused, UnsafePath, OSError) as error:
             await self._of_pod.tell("Warning", "Failed", str(error))
             return self.cannot_start("ContainerCannotRun", str(error))
-        process = Process(run, self._of_pod.expect_exit(run), log, self._around.clock.now())
+        inside = Inside(self._node, run, start.environment, start.directory)
+        now = self._around.clock.now()
+        process = Process(run, self._of_pod.expect_exit(run), log, inside, now)
         self._process = process
         process.starting = asyncio.create_task(self._request(start, log))
         # Whoever waits for it may be cancelled, and the node may go: then nobody is to hear of it.
@@ -217,7 +235,7 @@ class ContainerLife:
 
     async def _watch(self, process: Process) -> None:
         """Until the process ends: readiness from the probes, and what a failed one asks for."""
-        prober = Prober(self._of_pod.pod, self.spec, self._around)
+        prober = self._prober(process)
         if not prober.has_any:
             self.started.set()
             self._set(ready=True, started=True)
@@ -246,20 +264,37 @@ class ContainerLife:
             await self._of_pod.tell("Warning", "FailedPreStopHook", f"{self.name}: {wrong}")
 
     async def _run_hook(self, name: str, process: Process, seconds: float | None) -> str:
-        """Run a hook for at most ``seconds`` while the container lives; returns what went wrong.
-
-        docs/local.md says which kinds of hook are not run.
-        """
+        """Run a hook for at most ``seconds`` while the container lives; returns what went wrong."""
         hook = (self.spec.get("lifecycle") or {}).get(name) or {}
         if sleep := hook.get("sleep"):
             wanted = float(sleep.get("seconds") or 0)
             timeout = wanted if seconds is None else min(wanted, seconds)
             await asyncio.wait([process.exited], timeout=timeout)
-        elif hook.get("httpGet") or hook.get("tcpSocket"):
-            prober = Prober(self._of_pod.pod, self.spec, self._around)
-            answer = await prober.answer(hook, _HOOK_SECONDS if seconds is None else seconds)
-            return "" if answer.good else f"{name} hook: {answer.message}"
+        elif hook:
+            if seconds is None and not hook.get("exec"):
+                seconds = _HOOK_SECONDS
+            asking = asyncio.create_task(self._prober(process).answer(hook, seconds))
+            try:
+                # A program inside ends with its container, and is heard of first.
+                waited: list[asyncio.Future[Any]] = [asking]
+                if not hook.get("exec"):
+                    waited.append(process.exited)
+                await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
+                if asking.done() and not asking.result().good:
+                    return f"{name} hook: {asking.result().message}"
+            finally:
+                asking.cancel()
         return ""
+
+    def _prober(self, process: Process) -> Prober:
+        return Prober(self._of_pod.pod, self.spec, self._around, process.inside, self._unhealthy)
+
+    def _unhealthy(self, message: str) -> None:
+        telling = asyncio.create_task(
+            self._of_pod.tell("Warning", "Unhealthy", f"container {self.name}: {message}")
+        )
+        self._telling.add(telling)
+        telling.add_done_callback(self._telling.discard)
 
     def _seen(self, watch: Watch) -> None:
         if watch.started:

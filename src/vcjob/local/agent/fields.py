@@ -169,13 +169,13 @@ GROUPS: Mapping[str, tuple[Rule, ...]] = {
             ),
             text="asked from the node's address, which no network policy keeps out",
         ),
+        _honoured(
+            *(f"C.{probe}.exec" for probe in ("livenessProbe", "readinessProbe", "startupProbe")),
+            text="run in the container, with its rights; killed after timeoutSeconds",
+        ),
         _warned(
-            *(
-                f"C.{probe}.{field}"
-                for probe in ("livenessProbe", "readinessProbe", "startupProbe")
-                for field in ("exec", "grpc")
-            ),
-            text="not run; the probe counts as passed",
+            *(f"C.{probe}.grpc" for probe in ("livenessProbe", "readinessProbe", "startupProbe")),
+            text="not asked; the probe counts as passed",
         ),
         _honoured("C.lifecycle", text="see the next rows", alone=True),
         _honoured("C.lifecycle.stopSignal", text="sent instead of SIGTERM"),
@@ -192,9 +192,9 @@ GROUPS: Mapping[str, tuple[Rule, ...]] = {
             ),
             text="asked from outside the container",
         ),
-        _warned(
+        _honoured(
             *(f"C.lifecycle.{hook}.exec" for hook in ("postStart", "preStop")),
-            text="not run: no program is started inside a running container",
+            text="run in the container, with its rights",
         ),
     ),
     "Resources": (

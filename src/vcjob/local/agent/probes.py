@@ -14,8 +14,11 @@ from collections.abc import Callable
 import msgspec
 
 from vcjob.api.types import Object
+from vcjob.local.agent.inside import Inside
 from vcjob.local.agent.surroundings import Surroundings
 from vcjob.local.node.client import NodeRefused
+
+_HANDLERS = ("exec", "httpGet", "tcpSocket")
 
 
 class Thresholds(msgspec.Struct, frozen=True):
@@ -76,9 +79,21 @@ class Answer(msgspec.Struct, frozen=True):
 
 
 class Prober:
-    """The probes of one container of ``pod``."""
+    """The probes of one container of ``pod``; those that run programs need its ``inside``.
 
-    def __init__(self, pod: Object, container: Object, around: Surroundings) -> None:
+    ``tell`` is told why a container is not ready, once it has failed often enough in a row.
+    """
+
+    def __init__(
+        self,
+        pod: Object,
+        container: Object,
+        around: Surroundings,
+        inside: Inside | None = None,
+        tell: Callable[[str], None] = lambda message: None,
+    ) -> None:
+        self._inside = inside
+        self._tell = tell
         self._pod = pod
         self._container = container
         self._around = around
@@ -138,15 +153,19 @@ class Prober:
         while True:
             answer = await self.answer(probe, thresholds.timeout)
             opinion = opinion.after(answer.good, thresholds)
+            if not answer.good and opinion.streak == thresholds.failures:
+                self._tell(f"readiness probe failed: {answer.message}")
             if bool(opinion.good) is not ready:
                 ready = bool(opinion.good)
                 report(Watch(ready, True))
             await asyncio.sleep(thresholds.period)
 
-    async def answer(self, probe: Object, timeout: float) -> Answer:
-        """Ask once what a probe or a hook (httpGet, tcpSocket) says; ``timeout`` is in seconds."""
+    async def answer(self, probe: Object, timeout: float | None) -> Answer:
+        """Ask once what a probe or a hook says; ``timeout`` is in seconds."""
         try:
             async with asyncio.timeout(timeout):
+                if program := probe.get("exec"):
+                    return await self._execute(program)
                 if http := probe.get("httpGet"):
                     return await self._http(http)
                 return await self._tcp(probe.get("tcpSocket") or {})
@@ -156,6 +175,11 @@ class Prober:
             return Answer(False, os.strerror(error.errno) if error.errno else str(error))
         except (ValueError, NodeRefused) as error:
             return Answer(False, str(error))
+
+    async def _execute(self, program: Object) -> Answer:
+        assert self._inside is not None, "programs are run in containers that run"
+        outcome = await self._inside.execute(program.get("command") or (), None)
+        return Answer(outcome.exit_code == 0, outcome.message)
 
     async def _tcp(self, probe: Object) -> Answer:
         with contextlib.closing(await self._connect(probe)):
@@ -210,7 +234,7 @@ class Prober:
     def _probe(self, kind: str) -> Object | None:
         """A probe that is asked here; docs/local.md says which are not."""
         probe: Object = self._container.get(f"{kind}Probe") or {}
-        return probe if probe.get("httpGet") or probe.get("tcpSocket") else None
+        return probe if any(probe.get(handler) for handler in _HANDLERS) else None
 
 
 def _request(probe: Object, host: str) -> bytes:

@@ -36,9 +36,14 @@ class User(msgspec.Struct, frozen=True):
 
 
 class Start(msgspec.Struct, frozen=True):
-    """How to start a container; ``skipped`` are envFrom keys that cannot be variables."""
+    """How to start a container; ``skipped`` are envFrom keys that cannot be variables.
+
+    ``environment`` and ``directory`` are those of programs that enter it later.
+    """
 
     request: StartContainer
+    environment: Mapping[str, str]
+    directory: str
     skipped: tuple[str, ...] = ()
 
 
@@ -101,7 +106,7 @@ def start_of(
         process_limit=process_limit,
         memory_limit=math.ceil(parse_quantity(limits.get("memory", 0))),
     )
-    return Start(request, environment.skipped)
+    return Start(request, environment.variables, sandbox.working_directory, environment.skipped)
 
 
 def user_of(pod_spec: Object, container: Object, maps: IdMaps) -> User:

@@ -2,7 +2,7 @@
 
 import signal
 import socket
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -12,6 +12,7 @@ from vcjob.api.types import Object
 from vcjob.controller.clock import Clock
 from vcjob.controller.cluster import Cluster
 from vcjob.local.agent.logs import Logs
+from vcjob.local.node.client import Entry
 from vcjob.local.node.messages import ContainerExited, StartContainer
 from vcjob.local.sandbox.machine import Machine
 from vcjob.local.volumes.pod_volumes import VolumeWorld
@@ -29,6 +30,23 @@ class Node(Protocol):
         self, request: StartContainer, stdin: int, stdout: int, stderr: int
     ) -> None:
         """Start a container."""
+
+    async def enter(
+        self,
+        container: str,
+        command: Sequence[str],
+        stdin: int,
+        stdout: int,
+        stderr: int,
+        *,
+        environment: Mapping[str, str],
+        directory: str = "/",
+        terminal: bool = False,
+    ) -> Entry:
+        """Start a program inside a running container."""
+
+    async def signal_entry(self, entry: Entry, number: signal.Signals) -> None:
+        """Send a signal to a program inside a container."""
 
     async def signal(self, container: str, number: signal.Signals) -> None:
         """Send a signal to a container."""
