@@ -73,6 +73,9 @@ class Store:
 
     def load(self, version: int, objects: Iterator[tuple[Kind, Key, Object]]) -> None:
         """Take in what a disk kept, as of ``version``, before anything else happens."""
+        share = self._share
+        if share:
+            objects = ((kind, key, share(obj)) for kind, key, obj in objects)
         self._objects.load(version, objects)
 
     def declare(self, kind: Kind, *, status_subresource: bool) -> None:
