@@ -31,6 +31,15 @@ def read_job(obj: Object) -> tuple[Job, str]:
     return Job.of({"metadata": bare}), wrong
 
 
+def read_status(obj: Object, before: Job) -> Job:
+    """A Job of which all but the spec may have changed since it was read as ``before``."""
+    try:
+        job = Job.of({key: obj[key] for key in ("metadata", "status") if key in obj})
+    except MalformedObject:
+        return read_job(obj)[0]
+    return msgspec.structs.replace(job, spec=before.spec)
+
+
 def without_templates(job: Job) -> Job:
     """The Job with empty pod templates, for one whose templates have impossible shapes."""
     tasks = tuple(msgspec.structs.replace(task, template={}) for task in job.spec.tasks)

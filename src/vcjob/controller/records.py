@@ -18,7 +18,7 @@ from vcjob.api.kinds import (
 )
 from vcjob.api.types import Job, Object
 from vcjob.controller.cluster import EventType
-from vcjob.controller.reading import read_job
+from vcjob.controller.reading import read_job, read_status
 from vcjob.core.blueprint import Blueprint
 from vcjob.core.facts import PodFacts, pod_facts
 from vcjob.core.observed import Observed, Slot
@@ -161,8 +161,12 @@ class Records:
 
     def _put_job(self, record: Record, obj: Object) -> None:
         self._uids_by_name[_key(obj)] = record.uid
-        record.obj = obj
-        record.job, record.malformed = read_job(obj)
+        before, record.obj = record.obj, obj
+        same_spec = before is not None and before.get("spec") is obj.get("spec")
+        if same_spec and record.job and not record.malformed:
+            record.job = read_status(obj, record.job)
+        else:
+            record.job, record.malformed = read_job(obj)
 
     def _forget(
         self, kind: Kind, key: tuple[str, str], uid: str, owner: str, *, lives_on: bool = False

@@ -80,6 +80,8 @@ class Blueprint:
                     job, task, self._owner, list(self.claims), additions, forwarding=forwarding
                 )
         self._usage = {name: pod_usage(made.spec) for name, made in self._factories.items()}
+        # The one that was asked for last, as each pass over the Job asks for it.
+        self._pod_group: tuple[tuple[dict[str, int], frozenset[str]], Object] | None = None
 
     def with_key_pairs(self, key_pairs: Mapping[str, KeyPair]) -> "Blueprint":
         """The same with these keys; itself if it has them already."""
@@ -101,7 +103,11 @@ class Blueprint:
 
         Tasks in ``waiting`` (their ``dependsOn`` is not yet fulfilled) do not count.
         """
-        return pod_group(self.job, self._owner, self._usage, priorities or {}, waiting)
+        asked = (dict(priorities or {}), frozenset(waiting))
+        if self._pod_group is None or self._pod_group[0] != asked:
+            made = pod_group(self.job, self._owner, self._usage, *asked)
+            self._pod_group = asked, made
+        return self._pod_group[1]
 
     def pod(self, task: str, index: int, version: int = 0, retry_count: int = 0) -> Object:
         """The pod of one replica; raises KeyError if there is no such task, PluginError."""

@@ -1,0 +1,28 @@
+"""Reading Jobs: what can be read of them, however much is wrong."""
+
+from typing import Any
+
+import pytest
+
+from vcjob.api.types import Object
+from vcjob.controller.reading import read_job, read_status
+
+SPEC: Object = {"minAvailable": 2, "tasks": [{"name": "worker", "replicas": 2}]}
+OLD: Object = {"metadata": {"name": "lc", "uid": "1"}, "spec": SPEC}
+
+
+@pytest.mark.parametrize(
+    "status", [{}, {"state": {"phase": "Running"}, "running": 2}, {"running": "many"}, None, 7]
+)
+def test_a_new_status_is_read_as_the_whole_job_would_be(status: Any) -> None:
+    before, _ = read_job(OLD)
+    metadata = {**OLD["metadata"], "annotations": {"n": "1"}}
+    changed = {"metadata": metadata, "spec": SPEC, "status": status}
+    assert read_status(changed, before) == read_job(changed)[0]
+
+
+@pytest.mark.parametrize("spec", [None, [], {"tasks": "none"}, {"minAvailable": "two"}])
+def test_a_spec_that_cannot_be_read_counts_as_empty_and_is_told(spec: Any) -> None:
+    job, wrong = read_job({**OLD, "spec": spec, "status": {"version": 3}})
+    assert wrong
+    assert (job.metadata.name, job.spec.tasks, job.status.version) == ("lc", (), 3)
