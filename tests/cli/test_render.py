@@ -149,3 +149,22 @@ def test_files_are_read_in_order(tmp_path: Path) -> None:
     result = CliRunner().invoke(render, ["-o", "json", *files], standalone_mode=False)
     first, *_, last = json.loads(result.stdout)["items"]
     assert (first["metadata"]["name"], last["metadata"]["name"]) == ("b-svc", "a-a-1")
+
+
+def test_p46_the_command_that_ray_replaces_is_told_beside_the_one_that_is_run() -> None:
+    manifest = MANIFEST.replace("{env: [], svc: []}", '{ray: ["--head=a", "--headContainer=c"]}')
+    result = run("-o", "json", stdin=manifest)
+    assert result.return_value == 0
+    assert 'the plugin ray replaces the command of container "c"' in result.stderr
+    pods = [one for one in json.loads(result.stdout)["items"] if one["kind"] == "Pod"]
+    assert pods[0]["spec"]["containers"][0]["command"][2].startswith("ray start --head ")
+
+
+def test_a_job_whose_plugin_fails_does_not_hide_the_others() -> None:
+    headless = MANIFEST.replace("name: j\n", "name: k\n").replace("svc: []", "ray: []")
+    result = run("-o", "json", stdin=f"{headless}---\n{MANIFEST}")
+    assert result.return_value == 3
+    assert 'the plugin ray finds no task called "head"' in result.stderr
+    names = [one["metadata"]["name"] for one in json.loads(result.stdout)["items"]]
+    assert "j-a-0" in names
+    assert "k-a-0" not in names
