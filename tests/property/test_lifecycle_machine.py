@@ -2,8 +2,8 @@
 
 The promises (issue and docs/lifecycle.md): never more pods than replicas; no pod of an old attempt
 beside a new one; what pods need is there before them; what belongs to others is left alone;
-counters are true; a retry is counted once; final phases are final; every Job ends or says what it
-waits for; the kept summary equals a recount.
+counters are true; keys are made once for a Job; a retry is counted once; final phases are final;
+every Job ends or says what it waits for; the kept summary equals a recount.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ from hypothesis.stateful import (
 from simulation import Simulation
 
 from vcjob.api.defaults import apply_defaults
-from vcjob.api.kinds import CONFIG_MAP, JOB, POD, SERVICE, Kind
+from vcjob.api.kinds import CONFIG_MAP, JOB, POD, SECRET, SERVICE, Kind
 from vcjob.api.names import JOB_VERSION, SUSPEND
 from vcjob.api.policies import ACTIONS
 from vcjob.api.types import Object
@@ -79,7 +79,7 @@ def jobs(draw: Any) -> Object:
         tasks.append(task)
     spec: Object = {
         "tasks": tasks,
-        "plugins": {"svc": [], "env": []},
+        "plugins": {"svc": [], "env": [], **({"ssh": []} if draw(st.booleans()) else {})},
         "policies": draw(policies()),
         "maxRetry": draw(st.integers(1, 4)),
     }
@@ -98,7 +98,9 @@ class Lives(RuleBasedStateMachine):
         self.simulation = Simulation(wrap=self._faulty)
         self.reasons = 0
         self.wrong: list[str] = []
-        self.follower: asyncio.Task[None] | None = None
+        self.followers: list[asyncio.Task[None]] = []
+        self.keys: dict[str, set[str]] = {}
+        self.secrets_deleted = 0
 
     def _faulty(self, store: Any) -> Faulty:
         self.cluster = Faulty(store)
@@ -121,7 +123,7 @@ class Lives(RuleBasedStateMachine):
                     CONFIG_MAP, {"metadata": metadata, "data": {"keep": "me"}}
                 )
             await s.start()
-            self.follower = asyncio.create_task(self._follow())
+            self.followers = [*map(asyncio.create_task, (self._follow(), self._follow_keys()))]
             await s.create_job(job)
             await s.settle(finish_pods=False)
             if runs:
@@ -148,12 +150,24 @@ class Lives(RuleBasedStateMachine):
             if status.get("version", 0) - old.get("version", 0) not in (0, 1):
                 self.wrong.append("the version jumped")
 
+    async def _follow_keys(self) -> None:
+        """Look at every key that is ever stored; one that somebody deleted may be made anew."""
+        async for change in self.simulation.store.watch(SECRET, "0"):
+            owner = change.object["metadata"]["ownerReferences"][0]["uid"]
+            keys = self.keys.setdefault(owner, set())
+            keys.add(change.object["data"]["id_rsa"])
+            if len(keys) > 1 + self.secrets_deleted:
+                self.wrong.append("a Job got new keys without need")
+
     async def _check_creation(self, kind: Kind, obj: Object) -> None:
         """What a pod needs is there before it, and it is one that is wanted."""
         if kind != POD:
             return
         store, metadata = self.simulation.store, obj["metadata"]
-        for needed, name in ((CONFIG_MAP, f"{NAME}-svc"), (SERVICE, NAME)):
+        needs = [(CONFIG_MAP, f"{NAME}-svc"), (SERVICE, NAME)]
+        if any(volume["name"] == f"{NAME}-ssh" for volume in obj["spec"]["volumes"]):
+            needs.append((SECRET, f"{NAME}-ssh"))
+        for needed, name in needs:
             try:
                 there = await store.get(needed, "default", name)
             except NotFound:
@@ -276,8 +290,10 @@ class Lives(RuleBasedStateMachine):
         self.reasons = 0
         self.do(both())
 
-    @rule(kind=st.sampled_from([CONFIG_MAP, SERVICE]))
+    @rule(kind=st.sampled_from([CONFIG_MAP, SERVICE, SECRET]))
     def delete_supporting(self, kind: Kind) -> None:
+        self.secrets_deleted += kind == SECRET
+
         async def delete() -> None:
             for obj in (await self.simulation.store.list(kind)).items:
                 if obj["metadata"].get("ownerReferences"):
@@ -369,7 +385,7 @@ class Lives(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         try:
-            if self.follower:
+            if self.followers:
                 self.do(self._to_the_end())
         finally:
             self.do(self._stop())
@@ -405,8 +421,9 @@ class Lives(RuleBasedStateMachine):
             return {}
 
     async def _stop(self) -> None:
-        if self.follower:
-            self.follower.cancel()
+        for follower in self.followers:
+            follower.cancel()
+        if self.followers:
             await self.simulation.crash()
 
     def _job(self) -> Object | None:
