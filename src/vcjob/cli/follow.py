@@ -154,7 +154,9 @@ class Follower:
             self._screen.note(f"{job.metadata.name} is {state.phase}{counts}{why}")
 
     def _on_event(self, event: Object) -> None:
-        is_news = event.get("type") == "Warning" and event.get("reason") != PLUGIN_WARNING
+        reason = event.get("reason")
+        is_news = event.get("type") == "Warning" and reason != PLUGIN_WARNING
+        is_news = is_news or reason == "Killing"  # a pod that does not end at once
         if not is_news and not self._all_events:
             return  # what plugins warn of was shown before the first object was made
         involved = event.get("involvedObject", {})

@@ -7,7 +7,8 @@ is written and the node takes the pod away.
 """
 
 import asyncio
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Coroutine
 
 from vcjob.api.kinds import POD, Kind
 from vcjob.api.types import Object
@@ -27,12 +28,15 @@ from vcjob.local.agent.podphase import (
 from vcjob.local.agent.starting import Start, start_of
 from vcjob.local.agent.surroundings import Surroundings
 from vcjob.local.network.addresses import NODE_ADDRESS, SubnetFull
-from vcjob.local.node.client import NodeRefused
+from vcjob.local.node.client import NodeGone, NodeRefused
 from vcjob.local.node.messages import ContainerExited
 from vcjob.local.sandbox.paths import UnsafePath
 from vcjob.local.volumes.objects import Find, MissingReference, VolumeRefused
 from vcjob.local.volumes.pod_volumes import PodVolumes
 from vcjob.local.volumes.shared import SharedFiles
+
+_SLOW_SECONDS = 1.0
+"""A pod that takes longer to end is told of."""
 
 Exits = dict[str, "asyncio.Future[ContainerExited]"]
 """Runs of containers whose end is waited for."""
@@ -97,6 +101,7 @@ class PodLife:
         self._telling: set[asyncio.Task[None]] = set()
         self._ending = asyncio.Event()
         self._gone = False
+        self._deadline: float | None = None
 
     # What the agent calls
 
@@ -130,6 +135,7 @@ class PodLife:
         before, self._pod = self._pod, pod
         if pod["metadata"].get("deletionTimestamp"):
             self._ending.set()
+            self._shorten(grace_period(pod))
         meta_before, meta = before["metadata"], pod["metadata"]
         if self._volumes and any(
             meta_before.get(field) != meta.get(field) for field in ("labels", "annotations")
@@ -140,6 +146,7 @@ class PodLife:
         """The pod's object is gone: end what runs at once."""
         self._gone = True
         self._ending.set()
+        self._shorten(0.0)
 
     def reference_changes(self, kind: Kind, name: str) -> None:
         """An object that the pod may refer to has changed."""
@@ -296,9 +303,7 @@ class PodLife:
             pass  # what is missing now leaves the files as they are, as kubelet does
         except (VolumeRefused, UnsafePath) as error:  # a full disk, for example
             message = f"files do not follow a change: {error}"
-            telling = asyncio.create_task(self.tell("Warning", "FailedMount", message))
-            self._telling.add(telling)
-            telling.add_done_callback(self._telling.discard)
+            self._start_telling(self.tell("Warning", "FailedMount", message))
 
     async def _run_inits(self, beside: "list[asyncio.Task[Terminated]]") -> bool:
         """Run init containers in turn; False if one failed for good. Sidecars stay, ``beside``."""
@@ -332,22 +337,52 @@ class PodLife:
             self._living.result()
         loop = asyncio.get_running_loop()
         grace = 0.0 if self._gone else grace_period(self._pod)
-        deadline = loop.time() + grace
-        await self._end_all(self._mains, deadline)
-        for container in reversed(self._inits):
-            await self._end_all([container], deadline)
+        self._deadline = loop.time() + grace
+        slow = loop.call_later(_SLOW_SECONDS, self._tell_of_grace)
+        try:
+            await self._end_all(self._mains)
+            for container in reversed(self._inits):
+                await self._end_all([container])
+        finally:
+            slow.cancel()
 
-    async def _end_all(self, containers: list[ContainerLife], deadline: float) -> None:
+    def _shorten(self, grace: float) -> None:
+        """A pod that is ending already is to end within ``grace`` seconds: sooner, if at all."""
+        loop = asyncio.get_running_loop()
+        if self._deadline is not None and loop.time() + grace < self._deadline:
+            self._deadline = loop.time() + grace
+            loop.call_at(self._deadline, lambda: self._start_telling(self._kill_all()))
+
+    async def _kill_all(self) -> None:
+        with contextlib.suppress(NodeGone):  # then nothing is left to be killed
+            for container in (*self._mains, *self._inits):
+                await container.kill()
+
+    def _tell_of_grace(self) -> None:
+        """Say how long a pod that does not end at once has left."""
+        assert self._deadline is not None, "it is ending"
+        left = self._deadline - asyncio.get_running_loop().time()
+        if left > _SLOW_SECONDS:
+            message = f"terminating: killed in {left:.0f} s unless it ends before"
+            self._start_telling(self.tell("Normal", "Killing", message))
+
+    def _start_telling(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.create_task(work)
+        self._telling.add(task)
+        task.add_done_callback(self._telling.discard)
+
+    async def _end_all(self, containers: list[ContainerLife]) -> None:
         running = [c for c in containers if c.is_running]
         if len(running) == 1:
-            await self._end_one(running[0], deadline)
+            await self._end_one(running[0])
         elif running:
             async with asyncio.TaskGroup() as tasks:
                 for container in running:
-                    tasks.create_task(self._end_one(container, deadline))
+                    tasks.create_task(self._end_one(container))
 
-    async def _end_one(self, container: ContainerLife, deadline: float) -> None:
-        await container.end(max(deadline - asyncio.get_running_loop().time(), 0.0))
+    async def _end_one(self, container: ContainerLife) -> None:
+        assert self._deadline is not None, "it is ending"
+        await container.end(max(self._deadline - asyncio.get_running_loop().time(), 0.0))
 
     async def _fail(self, reason: str, message: str) -> None:
         self._reason, self._message = reason, message

@@ -318,6 +318,31 @@ def test_a_pod_whose_object_vanishes_is_killed_at_once(tmp_path: Path) -> None:
     in_a_world(tmp_path, test)
 
 
+@pytest.mark.parametrize("shorter", [0, 1])
+def test_a_second_deletion_shortens_the_grace_of_a_pod_that_is_ending(
+    tmp_path: Path, shorter: int
+) -> None:
+    async def test(world: World) -> None:
+        asked = asyncio.Event()
+        world.node.ignoring.add("main/0")
+        send = world.node.signal
+
+        async def tell(container: str, number: signal.Signals) -> None:
+            await send(container, number)
+            asked.set()
+
+        world.node.signal = tell  # type: ignore[method-assign]
+        await world.create(terminationGracePeriodSeconds=600)
+        await world.until_running("main/0")
+        await world.store.delete(POD, "default", "pod")
+        await asked.wait()
+        await world.store.delete(POD, "default", "pod", grace_period_seconds=shorter)
+        await world.agent.drain()
+        assert world.node.signals == [("main/0", signal.SIGTERM), ("main/0", signal.SIGKILL)]
+
+    in_a_world(tmp_path, test)
+
+
 def test_a_pod_that_ended_is_deleted_without_waiting(tmp_path: Path) -> None:
     async def test(world: World) -> None:
         await world.create()
