@@ -24,12 +24,14 @@ async def standard_input() -> AsyncIterator[bytes]:
 
     def read() -> None:
         # A thread that nobody waits for: a read from a terminal cannot be called off.
-        with contextlib.suppress(RuntimeError, OSError):  # the loop has ended
-            while True:
-                piece = os.read(sys.stdin.fileno(), _AT_ONCE)
+        with contextlib.suppress(RuntimeError):  # the loop has ended
+            piece = b"-"
+            while piece:
+                try:
+                    piece = os.read(sys.stdin.fileno(), _AT_ONCE)
+                except OSError:  # it was closed
+                    piece = b""
                 asyncio.run_coroutine_threadsafe(pieces.put(piece), loop).result()
-                if not piece:
-                    return
 
     threading.Thread(target=read, daemon=True, name="standard input").start()
     while piece := await pieces.get():
