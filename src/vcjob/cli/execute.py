@@ -34,6 +34,10 @@ async def execute(
     from vcjob.cli.streams import SafeOutput, raw_terminal, standard_input, terminal_sizes
     from vcjob.kubernetes.remote import STDERR, RemoteOptions, run_remotely
 
+    if command[0] == "--":  # the parser leaves it where options end early
+        command = command[1:]
+    if not command:
+        raise click.UsageError("there is no command behind --")
     pod = await find_pod(target, reference)
     if terminal and not sys.stdin.isatty():
         click.echo("vcjob: standard input is no terminal; going on without -t", err=True)
