@@ -204,8 +204,8 @@ def _explain(
     why = blocked or waiting_reason(draft, around.group, waiting, admitted=admitted)
     reason, message = (why.reason, why.message) if why else ("", "")
     told = (draft.job.status.state.reason, draft.job.status.state.message)
-    if why and why.warning and told != (reason, message):
-        draft.tell("Warning", reason, message)
+    if why and why.event and told != (reason, message):
+        draft.tell(why.event, reason, message)
     draft.reason, draft.message = reason, message
 
 

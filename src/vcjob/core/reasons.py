@@ -2,7 +2,7 @@
 
 import msgspec
 
-from vcjob.api.types import Object
+from vcjob.api.types import Job, Object
 from vcjob.core.actions import Phase
 from vcjob.core.draft import Draft
 from vcjob.core.facts import PodPhase
@@ -12,11 +12,11 @@ PLUGIN_WARNING = "PluginWarning"
 
 
 class Trouble(msgspec.Struct, frozen=True):
-    """A reason in one word and a sentence; ``warning`` ones become Events."""
+    """A reason in one word and a sentence, and the type of the Event it becomes ("" for none)."""
 
     reason: str
     message: str
-    warning: bool = True
+    event: str = "Warning"
 
 
 def waiting_reason(
@@ -29,11 +29,21 @@ def waiting_reason(
     if failing:
         return failing
     if waiting:
-        tasks = ", ".join(sorted(waiting))
-        return Trouble("DependsOn", f"task {tasks} waits for the tasks it depends on", False)
+        return Trouble("DependsOn", _order(draft.job, waiting), "Normal")
     if draft.phase is Phase.PENDING:
-        return Trouble("PodsNotRunning", "waiting for pods to run", False)
+        return Trouble("PodsNotRunning", "waiting for pods to run", "")
     return None
+
+
+def _order(job: Job, waiting: frozenset[str]) -> str:
+    """Which tasks wait for which others."""
+    sentences = []
+    for task in job.spec.tasks:
+        if task.name in waiting and task.depends_on:
+            any_of = "one of " if task.depends_on.iteration == "any" else ""
+            names = ", ".join(task.depends_on.name)
+            sentences.append(f"task {task.name} waits until {any_of}{names} is ready")
+    return "; ".join(sentences)
 
 
 def _gang(draft: Draft, group: Object | None) -> Trouble:
@@ -44,7 +54,7 @@ def _gang(draft: Draft, group: Object | None) -> Trouble:
         why = condition.get("message") or condition.get("reason") or "no reason given"
         return Trouble("PodGroupPending", f"PodGroup of {name} is {kind}: {why}")
     queue = draft.job.spec.queue or "default"
-    return Trouble("WaitingForQueue", f'waiting to be admitted by the queue "{queue}"', False)
+    return Trouble("WaitingForQueue", f'waiting to be admitted by the queue "{queue}"', "")
 
 
 def _newest_condition(group: Object | None) -> Object | None:

@@ -315,3 +315,27 @@ def test_a_completed_task_without_partitions_asks_once_for_the_restart_of_one() 
         assert told == [1]
 
     simulated(story)
+
+
+@pytest.mark.parametrize(("iteration", "words"), [("", "ps, db is"), ("any", "one of ps, db is")])
+def test_an_event_says_which_task_waits_for_which(iteration: str, words: str) -> None:
+    async def story(world: Simulation) -> None:
+        obj = job()
+        worker = obj["spec"]["tasks"][0]
+        first = [
+            {**worker, "name": name, "replicas": 1, "minAvailable": 1} for name in ("ps", "db")
+        ]
+        worker["dependsOn"] = {"name": ["ps", "db"], "iteration": iteration}
+        obj["spec"] |= {"tasks": [*first, worker], "minAvailable": 4}
+        await world.create_job(obj)
+        await world.settle()
+        await world.admit()
+        await world.settle()
+        message = f"task worker waits until {words} ready"
+        assert f"DependsOn: {message}" in await world.messages()
+        assert (await world.status("lc"))["state"]["message"] == message
+        await world.run_pending()
+        await world.settle()
+        assert "lc-worker-1" in await world.pod_names()
+
+    simulated(story)
