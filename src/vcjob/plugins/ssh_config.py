@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from vcjob.plugins.hosts import JobHosts, TaskHosts
 
 PATTERNS_BEGIN = "# Hosts that come later, full names, and waiting until a host is there."
-MOST_LISTED_BYTES = 768 * 1024
-"""How much hosts may take of the 1 MiB that a Secret holds."""
+MOST_BYTES = 768 * 1024
+"""How much of the 1 MiB that a Secret may hold the configuration takes at most."""
 WAIT_SECONDS = 60
 """How long a host may take to get its name, and then to start its server."""
 
@@ -26,8 +26,9 @@ _UNTIL_IT_RESOLVES = (
 
 def client_config(hosts: JobHosts, port: int) -> str:
     """The text of ``config``; all hosts are left to patterns when listing them takes too much."""
+    patterns = "".join(f"{line}\n" for line in (PATTERNS_BEGIN, *_patterns(hosts, port)))
     lines = ["StrictHostKeyChecking no", "UserKnownHostsFile /dev/null"]
-    if listed_bytes(hosts) <= MOST_LISTED_BYTES:
+    if listed_bytes(hosts) + len(patterns) <= MOST_BYTES:
         for task in hosts:
             for index in range(task.count):
                 lines += (
@@ -35,8 +36,7 @@ def client_config(hosts: JobHosts, port: int) -> str:
                     f"  HostName {task.address(index)}",
                     f"  Port {port}",
                 )
-    lines += (PATTERNS_BEGIN, *_patterns(hosts, port)) if hosts.tasks else ()
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines) + "\n" + patterns
 
 
 def listed_bytes(hosts: JobHosts) -> int:
@@ -45,24 +45,20 @@ def listed_bytes(hosts: JobHosts) -> int:
 
 
 def _patterns(hosts: JobHosts, port: int) -> Iterator[str]:
-    # A task's name may begin with another's: the longer pattern says more.
-    by_length = sorted(hosts, key=lambda task: len(_pattern(task)), reverse=True)
-    for task in by_length:
+    # A task's name may begin with another's: the longer pattern says more. A block a task keeps
+    # lines short: older clients read at most 1,024 bytes of one.
+    for task in sorted(hosts, key=lambda task: len(_pattern(task)), reverse=True):
+        pattern = _pattern(task)
+        names = [pattern, f"{pattern}.*"] if task.fixed_hostname else [pattern]
         if not task.fixed_hostname:
-            yield f"Host {_pattern(task)} !*.*"
+            yield f"Host {pattern} !*.*"
             yield f"  HostName %h.{task.subdomain}"
-    every = [name for task in by_length for name in _names(task)]
-    yield f"Host {' '.join(every)}"
-    yield f"  Port {port}"
-    yield f"  ConnectionAttempts {WAIT_SECONDS}"
-    yield f'Match originalhost {",".join(every)} exec "{_UNTIL_IT_RESOLVES}"'
+        yield f"Host {' '.join(names)}"
+        yield f"  Port {port}"
+        yield f"  ConnectionAttempts {WAIT_SECONDS}"
+        yield f'Match originalhost {",".join(names)} exec "{_UNTIL_IT_RESOLVES}"'
 
 
 def _pattern(task: TaskHosts) -> str:
+    """The short name of the task's hosts; without ``fixed_hostname`` any longer form, too."""
     return task.fixed_hostname or f"{task.hostname(0).removesuffix('0')}*"
-
-
-def _names(task: TaskHosts) -> tuple[str, ...]:
-    """Patterns for the short name and for any longer form of it."""
-    pattern = _pattern(task)
-    return (pattern, f"{pattern}.*") if task.fixed_hostname else (pattern,)

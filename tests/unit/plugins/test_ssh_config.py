@@ -8,7 +8,7 @@ import pytest
 
 from vcjob.api.types import Job
 from vcjob.plugins.hosts import JobHosts
-from vcjob.plugins.ssh_config import MOST_LISTED_BYTES, client_config, listed_bytes
+from vcjob.plugins.ssh_config import MOST_BYTES, client_config, listed_bytes
 
 SSH = shutil.which("ssh")
 
@@ -106,11 +106,16 @@ def test_a_wait_for_nobody_ends_and_lets_ssh_say_it(tmp_path: Path) -> None:
 def test_what_a_secret_could_not_hold_is_left_to_patterns() -> None:
     few, many = hosts(("worker", 100)), hosts(("worker", 20_000))
     assert len(client_config(few, 22)) <= listed_bytes(few) + 1024
-    assert listed_bytes(many) > MOST_LISTED_BYTES
+    assert listed_bytes(many) > MOST_BYTES
     config = client_config(many, 22)
     assert "j-worker-0" not in config
     assert "Host j-worker-* !*.*" in config
 
 
+def test_no_line_is_longer_than_older_clients_read() -> None:
+    config = client_config(hosts(*((f"task-{number}", 2) for number in range(300))), 22)
+    assert max(map(len, config.splitlines())) < 1024
+
+
 def test_sizes_are_known_without_making_names() -> None:
-    assert listed_bytes(hosts(("worker", 10**9))) > MOST_LISTED_BYTES
+    assert listed_bytes(hosts(("worker", 10**9))) > MOST_BYTES
