@@ -128,13 +128,21 @@ def test_failed_is_1_and_the_summary_names_the_pod_its_exit_code_and_last_words(
 
 @pytest.mark.local
 def test_the_summary_says_why_a_container_could_not_start(tmp_path: Path) -> None:
-    needy = task("worker", SUCCEEDS)
-    spec = needy["template"]["spec"]
-    spec["volumes"] = [{"name": "host", "hostPath": {"path": "/etc"}}]
-    spec["containers"][0]["volumeMounts"] = [{"name": "host", "mountPath": "/host"}]
-    ended = run(tmp_path, "run", write(tmp_path, job("demo", needy)))
+    rooted = task("worker", SUCCEEDS)
+    rooted["template"]["spec"]["securityContext"] = {"runAsNonRoot": True}
+    ended = run(tmp_path, "run", write(tmp_path, job("demo", rooted)))
     assert ended.code == 1, ended
-    assert "exit code 128: hostPath /etc is not shown to pods" in ended.out
+    assert "exit code 128" in ended.out
+    assert "has runAsNonRoot and would run as root: set runAsUser" in ended.out
+
+
+@pytest.mark.local
+def test_a_host_path_that_is_not_allowed_is_refused_before_anything_starts(tmp_path: Path) -> None:
+    needy = task("worker", SUCCEEDS)
+    needy["template"]["spec"]["volumes"] = [{"name": "host", "hostPath": {"path": "/etc"}}]
+    ended = run(tmp_path, "run", write(tmp_path, job("demo", needy)))
+    assert ended.code == 3, ended
+    assert "hostPath /etc is not shown to pods: allow it with --allow-host-path /etc" in ended.err
 
 
 @pytest.mark.local

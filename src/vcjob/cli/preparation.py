@@ -17,7 +17,12 @@ from vcjob.core.blueprint import Blueprint
 from vcjob.core.scale import InvalidScaling, parse_scalings, scale, task_names
 from vcjob.local.sandbox.launcher import BindMount, search_path
 from vcjob.local.sandbox.machine import Machine
+from vcjob.local.sandbox.paths import UnsafePath
 from vcjob.local.sandbox.visibility import invisible
+from vcjob.local.volumes.host_paths import Allowed, check_host_path
+from vcjob.local.volumes.objects import VolumeRefused
+from vcjob.local.volumes.plan import HostPath
+from vcjob.plugins import svc
 from vcjob.plugins.registry import Registry, installed_plugins
 
 # Stands for the content of a volume, which nobody knows before the pod runs.
@@ -90,6 +95,40 @@ def invisible_programs(
                     path = ("spec", "tasks", number, "template", "spec", field, position, "command")
                     if problem := _invisible(container, path, machine, binds):
                         yield job.document.place(problem)
+
+
+def refused_host_paths(jobs: Iterable[LoadedJob], allowed: Sequence[Allowed]) -> Iterator[Problem]:
+    """hostPath volumes that pods would not get, with the cures."""
+    for job in jobs:
+        for number, task in enumerate(job.defaulted["spec"]["tasks"]):
+            for position, volume in enumerate(task["template"]["spec"].get("volumes") or ()):
+                if "hostPath" not in volume:
+                    continue
+                path = ("spec", "tasks", number, "template", "spec", "volumes", position)
+                wanted = volume["hostPath"] or {}
+                try:
+                    check_host_path(
+                        HostPath(wanted.get("path", ""), wanted.get("type") or ""), allowed
+                    )
+                except (VolumeRefused, UnsafePath) as error:
+                    yield job.document.place(Problem(str(error), (*path, "hostPath")))
+
+
+def hidden_host_lists(jobs: Iterable[LoadedJob], binds: Sequence[BindMount]) -> Iterator[Problem]:
+    """A warning where ``-v`` takes the place of the svc plugin's files."""
+    for bind in binds:
+        if bind.target.rstrip("/") != svc.MOUNT_PATH:
+            continue
+        for job in jobs:
+            if "svc" in (job.defaulted["spec"].get("plugins") or {}):
+                yield job.document.place(
+                    Problem(
+                        f"-v hides {svc.MOUNT_PATH}, where the plugin svc puts the lists of hosts",
+                        ("spec", "plugins", "svc"),
+                        "show it at another place",
+                        warning=True,
+                    )
+                )
 
 
 def _invisible(

@@ -16,7 +16,13 @@ from vcjob.cli.exit_codes import ExitCode
 from vcjob.cli.follow import Follower
 from vcjob.cli.manifests import Loaded, LoadedJob
 from vcjob.cli.podtext import column_width, decode, short_pod_name
-from vcjob.cli.preparation import invisible_programs, jobs_without_pods, plugin_problems
+from vcjob.cli.preparation import (
+    hidden_host_lists,
+    invisible_programs,
+    jobs_without_pods,
+    plugin_problems,
+    refused_host_paths,
+)
 from vcjob.cli.problems import print_problems
 from vcjob.cli.progress import PodEnd, container_ends, summary
 from vcjob.cli.screen import Screen, open_screen
@@ -79,6 +85,8 @@ def _obstacles(engine: LocalEngine, loaded: Loaded) -> Iterator[Problem]:
             path = ("spec", "tasks", number, "template")
             for problem in unsupported(task["template"], engine.maps, path):
                 yield job.document.place(problem)
+    yield from refused_host_paths(loaded.jobs, engine.volumes.allowed)
+    yield from hidden_host_lists(loaded.jobs, engine.binds)
     yield from invisible_programs(loaded.jobs, engine.machine, engine.binds)
     for warning in engine.machine.warnings:
         yield Problem(warning, warning=True)

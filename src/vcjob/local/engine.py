@@ -114,6 +114,17 @@ class LocalEngine:
             for source, target, read_only in self._options.binds
         )
 
+    @cached_property
+    def volumes(self) -> VolumeWorld:
+        """What pods' volumes can be made of."""
+        return VolumeWorld(
+            claims=str(self._root / "claims"),
+            maps=self.maps,
+            host_paths=tuple(map(str, self._options.host_paths)),
+            binds=self.binds,
+            capacity=machine_capacity(),
+        )
+
     async def __aenter__(self) -> Self:
         """Start everything; raises MachineCannot if the pods' world could not be made."""
         try:
@@ -126,8 +137,8 @@ class LocalEngine:
         self.cluster = Store(time.time)
         self._network = Networking(self.cluster, self._node, self._node.name_server)
         self._logs = Logs(LogFiles(str(self.run.logs), self.on_problem), self.on_line)
-        capacity = machine_capacity()
-        self._agent = Agent(self._surroundings(capacity))
+        capacity = dict(self.volumes.capacity)
+        self._agent = Agent(self._surroundings())
         scheduler = Scheduler(self.cluster, capacity, node=NODE_NAME, clock=time.time)
         controller = Controller(self.cluster, installed_plugins(third_party=True))
         await self._make_node(capacity)
@@ -184,20 +195,14 @@ class LocalEngine:
             raise RuntimeError("prepare() comes first")
         return self._world
 
-    def _surroundings(self, capacity: dict[str, str]) -> Surroundings:
+    def _surroundings(self) -> Surroundings:
         return Surroundings(
             cluster=self.cluster,
             node=self._node,
             network=self._network,
             logs=self._logs,
             machine=self.machine,
-            volumes=VolumeWorld(
-                claims=str(self._root / "claims"),
-                maps=self.maps,
-                host_paths=tuple(map(str, self._options.host_paths)),
-                binds=self.binds,
-                capacity=capacity,
-            ),
+            volumes=self.volumes,
             clock=SystemClock(),
             settings=AgentSettings(
                 node_name=NODE_NAME,

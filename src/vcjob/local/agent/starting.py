@@ -17,7 +17,7 @@ from vcjob.local.agent.pod_files import PodFiles
 from vcjob.local.names.files import hostname
 from vcjob.local.node.identity import IdMaps
 from vcjob.local.node.messages import StartContainer
-from vcjob.local.sandbox.launcher import ContainerSandbox, launch
+from vcjob.local.sandbox.launcher import ContainerSandbox, launch, own_shell
 from vcjob.local.sandbox.machine import Machine
 from vcjob.local.volumes.objects import Find
 from vcjob.local.volumes.pod_volumes import PodVolumes
@@ -99,7 +99,7 @@ def start_of(
         container=run,
         pod=pod["metadata"]["uid"],
         options=(*mounts.make, *launch(sandbox, machine)),
-        command=tuple(command),
+        command=own_shell(command, machine),
         user=user.user,
         group=user.group,
         groups=user.groups,

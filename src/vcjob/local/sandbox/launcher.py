@@ -6,7 +6,7 @@ secrets (an overlay would need a newer kernel, and fails wherever /etc has mount
 every container); then the pod's volumes. What is not put there does not exist inside.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
 import msgspec
@@ -101,6 +101,16 @@ def search_path(python: str, given: str = "") -> str:
     if own not in STANDARD_PATH.split(":"):
         first.append(own)
     return ":".join([*first, given or STANDARD_PATH])
+
+
+def own_shell(command: Sequence[str], machine: Machine) -> tuple[str, ...]:
+    """The command with our ``sh`` where it names the machine's own by its path.
+
+    PATH finds ours first; what is written as ``/bin/sh`` does not go through it.
+    """
+    if machine.shell and command[0] in ("/bin/sh", "/usr/bin/sh"):
+        return (f"{PRIVATE}/bin/sh", *command[1:])
+    return tuple(command)
 
 
 def resolve(path: str, machine: Machine) -> str:

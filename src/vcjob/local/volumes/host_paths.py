@@ -61,6 +61,13 @@ def find_host_path(volume: HostPath, allowed: Sequence[Allowed]) -> HostPlace:
     )
 
 
+def check_host_path(volume: HostPath, allowed: Sequence[Allowed]) -> None:
+    """Raise VolumeRefused where a pod could not have it as things are now; makes nothing."""
+    place = find_host_path(volume, allowed)
+    if not volume.type.endswith("OrCreate"):
+        open_host_path(volume, place)
+
+
 def open_host_path(volume: HostPath, place: HostPlace) -> None:
     """Make what an ``…OrCreate`` type wants, and check the type.
 

@@ -6,6 +6,7 @@ from vcjob.local.sandbox.launcher import (
     BindMount,
     ContainerSandbox,
     launch,
+    own_shell,
     resolve,
     search_path,
 )
@@ -135,3 +136,18 @@ def test_resolve(path: str, resolved: str) -> None:
 def test_the_users_python_comes_first_on_the_path() -> None:
     assert search_path("/env/bin/python").startswith("/.vcjob/bin:/env/bin:/usr/local/sbin:")
     assert search_path("/usr/bin/python3", "/opt/x:/usr/bin") == "/.vcjob/bin:/opt/x:/usr/bin"
+
+
+@pytest.mark.parametrize(
+    ("shell", "command", "runs"),
+    [
+        ("/usr/bin/dash", ["/bin/sh", "-c", "true"], ("/.vcjob/bin/sh", "-c", "true")),
+        ("/usr/bin/dash", ["/usr/bin/sh"], ("/.vcjob/bin/sh",)),
+        ("/usr/bin/dash", ["/bin/bash", "/bin/sh"], ("/bin/bash", "/bin/sh")),
+        ("", ["/bin/sh", "-c", "true"], ("/bin/sh", "-c", "true")),
+    ],
+)
+def test_where_sh_is_bash_its_path_leads_to_our_shell_too(
+    shell: str, command: list[str], runs: tuple[str, ...]
+) -> None:
+    assert own_shell(command, msgspec.structs.replace(MACHINE, shell=shell)) == runs

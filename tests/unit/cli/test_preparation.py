@@ -1,0 +1,81 @@
+from pathlib import Path
+
+import pytest
+import yaml
+
+from vcjob.cli.manifests import Loaded, load
+from vcjob.cli.preparation import hidden_host_lists, refused_host_paths
+from vcjob.local.sandbox.launcher import BindMount
+from vcjob.local.volumes.host_paths import Allowed
+
+
+def loaded(directory: Path, host_path: dict[str, str], plugins: dict[str, list[str]]) -> Loaded:
+    job = {
+        "apiVersion": "batch.volcano.sh/v1alpha1",
+        "kind": "Job",
+        "metadata": {"name": "j"},
+        "spec": {
+            "plugins": plugins,
+            "tasks": [
+                {
+                    "name": "worker",
+                    "replicas": 1,
+                    "template": {
+                        "spec": {
+                            "volumes": [{"name": "data", "hostPath": host_path}],
+                            "containers": [{"name": "main", "image": "x", "command": ["true"]}],
+                        }
+                    },
+                }
+            ],
+        },
+    }
+    manifest = directory / "job.yaml"
+    manifest.write_text(yaml.safe_dump(job))
+    return load([str(manifest)])
+
+
+@pytest.mark.parametrize(
+    ("path", "type_", "said"),
+    [
+        ("/elsewhere", "", "--allow-host-path /elsewhere"),
+        ("allowed/../..", "", "'..'"),
+        ("allowed/missing", "", "does not exist"),
+        ("allowed", "File", "is not a file"),
+        ("allowed", "CharDevice", "devices"),
+        ("allowed", "Directory", ""),
+        ("allowed/new", "DirectoryOrCreate", ""),
+    ],
+)
+def test_a_host_path_that_pods_would_not_get_is_told_before_any_starts(
+    tmp_path: Path, path: str, type_: str, said: str
+) -> None:
+    (tmp_path / "allowed").mkdir()
+    where = path if path.startswith("/") else f"{tmp_path}/{path}"
+    jobs = loaded(tmp_path, {"path": where, "type": type_}, {}).jobs
+    problems = list(refused_host_paths(jobs, [Allowed(str(tmp_path / "allowed"))]))
+    if said:
+        (problem,) = problems
+        assert said in problem.message
+        assert problem.path[-1] == "hostPath"
+        assert not problem.warning
+    else:
+        assert problems == []
+    assert not (tmp_path / "allowed" / "new").exists()
+
+
+@pytest.mark.parametrize(
+    ("target", "plugins", "warns"),
+    [
+        ("/etc/volcano", {"svc": []}, True),
+        ("/etc/volcano/", {"svc": []}, True),
+        ("/etc/volcano", {"env": []}, False),
+        ("/data", {"svc": []}, False),
+    ],
+)
+def test_showing_something_in_place_of_the_host_lists_draws_a_warning(
+    tmp_path: Path, target: str, plugins: dict[str, list[str]], warns: bool
+) -> None:
+    jobs = loaded(tmp_path, {"path": "/x"}, plugins).jobs
+    problems = list(hidden_host_lists(jobs, [BindMount(str(tmp_path), target)]))
+    assert [problem.warning for problem in problems] == [True] * warns
