@@ -16,7 +16,7 @@ import click
 import pytest
 import yaml
 from click.testing import CliRunner
-from store_face import Elsewhere, served_elsewhere
+from played_cluster import TOKEN, Elsewhere, served_elsewhere
 
 from vcjob.api.defaults import apply_defaults
 from vcjob.api.errors import VcjobError
@@ -58,8 +58,9 @@ def write_kubeconfig(path: Path, url: str, context: str = "vcjob") -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     config = {
         "current-context": context,
-        "contexts": [{"name": context, "context": {"cluster": "c"}}],
+        "contexts": [{"name": context, "context": {"cluster": "c", "user": "u"}}],
         "clusters": [{"name": "c", "cluster": {"server": url}}],
+        "users": [{"name": "u", "user": {"token": TOKEN}}],
     }
     path.write_text(yaml.safe_dump(config))
     return path
@@ -142,9 +143,12 @@ def test_get_prints_objects_for_programs_and_tables_for_people(there: Elsewhere)
     assert json.loads(ok("get", "mnist/worker-0", "-o", "json"))["kind"] == "Pod"
     listed = yaml.safe_load(ok("get", "po", "-o", "yaml"))
     assert [pod["kind"] for pod in listed["items"]] == ["Pod"] * 3
-    assert ok("get", "pods", "mnist-ps-0").split() == ["NAME", "mnist-ps-0"]
-    assert ok("get", "queues", "default", "-o", "wide").split()[:2] == ["NAME", "UID"]
-    assert ok("get", "jobs", "-A").split() == ["NAMESPACE", "NAME", "default", "mnist"]
+    heading, row = (line.split() for line in ok("get", "pods", "mnist-ps-0").splitlines())
+    assert (heading[:3], row[:3]) == (["NAME", "READY", "STATUS"], ["mnist-ps-0", "1/1", "Running"])
+    assert "NODE" in ok("get", "mnist/ps-0", "-o", "wide").splitlines()[0]
+    assert ok("get", "queues", "default").split()[0] == "NAME"
+    heading, row = (line.split() for line in ok("get", "jobs", "-A").splitlines())
+    assert (heading[:2], row[:2]) == (["NAMESPACE", "NAME"], ["default", "mnist"])
     assert ok("get", "job", "-o", "name") == "job.batch.volcano.sh/mnist\n"
 
 

@@ -4,7 +4,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from store_face import Face, serve
+from played_cluster import Face, serve
 
 from vcjob.api.defaults import apply_defaults
 from vcjob.api.kinds import CONFIG_MAP, EVENT, JOB, POD, SERVICE

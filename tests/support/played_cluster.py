@@ -1,56 +1,41 @@
-"""The store behind just enough of a Kubernetes API for clients of ours, with pods that are played.
+"""A cluster whose pods are played: the engine's own store and API server, and the controller.
 
-The store and the controller are the real ones; the controller works through the same HTTP as every
-client. What a pod prints and which programs run in it, the test says.
+The controller works through the same HTTP as every client. What a pod prints and which programs run
+in it, the test says.
 """
 
 import asyncio
 import contextlib
 import json
-import re
 import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
-import msgspec
 from aiohttp import WSMsgType, web
 
-from vcjob.api.kinds import ALL, POD, POD_GROUP, QUEUE, Kind
+from vcjob.api.kinds import NAMESPACE, POD, POD_GROUP, QUEUE, Kind
 from vcjob.api.types import Object
 from vcjob.controller.cluster import (
-    AlreadyExists,
-    ClusterError,
-    Conflict,
     EventType,
-    Gone,
-    Invalid,
     NotFound,
 )
 from vcjob.controller.controller import Controller
 from vcjob.core.times import timestamp
 from vcjob.kubernetes.cluster import KubernetesCluster
 from vcjob.kubernetes.kubeconfig import Server
+from vcjob.local.apiserver.paths import Place
+from vcjob.local.apiserver.query import Query
+from vcjob.local.apiserver.server import ApiServer, Door
+from vcjob.local.apiserver.server import serve as serve_api
 from vcjob.local.store import Store
 from vcjob.plugins.registry import installed_plugins
 
 T = TypeVar("T")
+TOKEN = "for-tests-only"
 Program = Callable[[list[str], bytes], tuple[int, bytes, bytes]]
 """A program in a pod: command and input in; exit code, output and errors out."""
-
-_PATH = re.compile(
-    r"/(?:api/(?P<core>v1)|apis/(?P<group>[^/]+)/(?P<version>[^/]+))"
-    r"(?:/namespaces/(?P<namespace>[^/]+)(?=/[^/]))?/(?P<plural>[a-z]+)"
-    r"(?:/(?P<name>[^/]+)(?:/(?P<subresource>[a-z]+))?)?"
-)
-_CODES = {
-    NotFound: (404, "NotFound"),
-    AlreadyExists: (409, "AlreadyExists"),
-    Conflict: (409, "Conflict"),
-    Gone: (410, "Expired"),
-    Invalid: (422, "Invalid"),
-}
 
 
 class Face:
@@ -61,99 +46,34 @@ class Face:
         self.logs: dict[str, bytes] = {}
         self.programs: dict[str, Program] = {}
         self.ports: dict[int, Callable[[bytes], bytes]] = {}
-        self.requests: list[str] = []
 
-    async def handle(self, request: web.Request) -> web.StreamResponse:
-        found = _PATH.fullmatch(request.path)
-        kind = found and next(
-            (k for k in ALL if k.plural == found["plural"] and k.group == (found["group"] or "")),
-            None,
-        )
-        if not found or not kind:
-            return web.Response(status=404, text="404 page not found")
-        self.requests.append(f"{request.method} {request.path}")
-        try:
-            return await self._answer(request, kind, found)
-        except ClusterError as error:
-            code, reason = _CODES.get(type(error), (500, "InternalError"))
-            details = {"name": found["name"] or "x"}
-            return web.json_response(
-                {"kind": "Status", "code": code, "reason": reason, "message": str(error),
-                 "details": details}, status=code)  # fmt: skip
+    def doors(self) -> dict[str, Door]:
+        """What answers requests about the pods."""
+        return {"log": self._log, "exec": self._exec, "portforward": self._portforward}
 
-    async def _answer(
-        self, request: web.Request, kind: Kind, found: "re.Match[str]"
+    async def _log(
+        self, request: web.BaseRequest, place: Place, asked: Query
     ) -> web.StreamResponse:
-        namespace, name, sub = found["namespace"], found["name"], found["subresource"] or ""
-        if sub in ("exec", "portforward", "log"):
-            await self.store.get(kind, namespace, name)
-            return await getattr(self, f"_{sub}")(request, name)  # type: ignore[no-any-return]
-        if request.method == "GET" and "watch" in request.query:
-            return await self._watch(request, kind, namespace)
-        if request.method == "GET":
-            return await self._read(request, kind, namespace, name)
-        body = await request.json()
-        if request.method == "POST":
-            return web.json_response(await self.store.create(kind, body), status=201)
-        if request.method == "PATCH":
-            metadata = body.get("metadata") or {}
-            stored = await self.store.patch(
-                kind, namespace, name, body, subresource=sub, uid=metadata.pop("uid", ""),
-                resource_version=metadata.pop("resourceVersion", ""))  # fmt: skip
-            return web.json_response(stored)
-        await self.store.delete(
-            kind, namespace, name, uid=(body.get("preconditions") or {}).get("uid", ""),
-            grace_period_seconds=body.get("gracePeriodSeconds"),
-            propagation=body["propagationPolicy"])  # fmt: skip
-        return web.json_response({"kind": "Status", "status": "Success"})
-
-    async def _read(
-        self, request: web.Request, kind: Kind, namespace: str | None, name: str | None
-    ) -> web.Response:
-        if name:
-            items, version = [await self.store.get(kind, namespace or "", name)], ""
-        else:
-            listed = await self.store.list(kind, namespace, _labels(request))
-            items, version = listed.items, listed.resource_version
-        if "as=Table" in request.headers["Accept"]:
-            columns = [{"name": "Name", "type": "string", "priority": 0},
-                       {"name": "UID", "type": "string", "priority": 1}]  # fmt: skip
-            rows = [{"cells": [i["metadata"]["name"], i["metadata"]["uid"]],
-                     "object": {"metadata": i["metadata"]}} for i in items]  # fmt: skip
-            return web.json_response({"kind": "Table", "columnDefinitions": columns, "rows": rows})
-        if name:
-            return web.json_response(items[0])
-        return web.json_response({"metadata": {"resourceVersion": version}, "items": items})
-
-    async def _watch(
-        self, request: web.Request, kind: Kind, namespace: str | None
-    ) -> web.StreamResponse:
-        response = web.StreamResponse()
-        await response.prepare(request)
-        since = request.query["resourceVersion"]
-        with contextlib.suppress(ConnectionError):  # who watched has gone
-            async for event in self.store.watch(kind, since, namespace, _labels(request)):
-                line = msgspec.json.encode({"type": event.type, "object": event.object})
-                await response.write(line + b"\n")
-        return response
-
-    async def _log(self, request: web.Request, name: str) -> web.Response:
-        printed = self.logs.get(name, b"")
-        if "tailLines" in request.query:
-            count = int(request.query["tailLines"])
+        await self.store.get(POD, place.namespace, place.name)
+        printed = self.logs.get(place.name, b"")
+        if "tailLines" in asked:
+            count = int(asked["tailLines"])
             printed = b"".join(printed.splitlines(keepends=True)[-count:])
         return web.Response(body=printed)
 
-    async def _exec(self, request: web.Request, name: str) -> web.StreamResponse:
+    async def _exec(
+        self, request: web.BaseRequest, place: Place, asked: Query
+    ) -> web.StreamResponse:
+        await self.store.get(POD, place.namespace, place.name)
         channel = web.WebSocketResponse(protocols=("v5.channel.k8s.io",), max_msg_size=0)
         await channel.prepare(request)
         given = b""
-        if request.query["stdin"] == "true":
+        if asked["stdin"] == "true":
             async for message in channel:
                 if message.data[0] == 255:
                     break
                 given += message.data[1:]
-        command = request.query.getall("command")
+        command = request.rel_url.query.getall("command")
         code, output, errors = self.programs[command[0]](command, given)
         for number, content in ((1, output), (2, errors)):
             for start in range(0, len(content), 50_000):
@@ -164,10 +84,13 @@ class Face:
         await channel.close()
         return channel
 
-    async def _portforward(self, request: web.Request, name: str) -> web.StreamResponse:
+    async def _portforward(
+        self, request: web.BaseRequest, place: Place, asked: Query
+    ) -> web.StreamResponse:
+        await self.store.get(POD, place.namespace, place.name)
         channel = web.WebSocketResponse(protocols=("v4.channel.k8s.io",))
         await channel.prepare(request)
-        port = int(request.query["ports"])
+        port = int(asked["ports"])
         head = port.to_bytes(2, "little")
         await channel.send_bytes(b"\x00" + head)
         if port not in self.ports:
@@ -210,32 +133,27 @@ class Face:
         await self.set_pod(namespace, name, phase, {"terminated": ended})
 
 
-def _labels(request: web.Request) -> dict[str, str] | None:
-    text = request.query.get("labelSelector", "")
-    return dict(part.split("=", 1) for part in text.split(",")) if text else None
-
-
 @contextlib.asynccontextmanager
 async def serve(face: Face) -> AsyncIterator[Server]:
     """Serve a face on the loopback interface, with a controller that works through it."""
-    runner = web.ServerRunner(web.Server(face.handle), shutdown_timeout=0.1)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    host, port = runner.addresses[0][:2]
-    server = Server(url=f"http://{host}:{port}", name="test")
+    plugins = installed_plugins(third_party=False)
+    api = ApiServer(face.store, TOKEN, doors=face.doors(), plugins=plugins)
+    for name in ("default", "kube-system"):
+        await face.store.create(NAMESPACE, {"metadata": {"name": name}})
     for name, spec in (("root", {}), ("default", {"parent": "root"})):
         await face.store.create(QUEUE, {"metadata": {"name": name}, "spec": {"weight": 1, **spec}})
-    cluster = KubernetesCluster.of(server)
-    controller = Controller(cluster, installed_plugins(third_party=False))
-    tasks = [asyncio.create_task(controller.run()), asyncio.create_task(face.play())]
-    try:
-        yield server
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        await cluster.connection.close()
-        await runner.cleanup()
+    async with serve_api(api, ssl_context=None) as port:
+        server = Server(url=f"http://127.0.0.1:{port}", name="test", token=TOKEN)
+        cluster = KubernetesCluster.of(server)
+        controller = Controller(cluster, plugins)
+        tasks = [asyncio.create_task(controller.run()), asyncio.create_task(face.play())]
+        try:
+            yield server
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            await cluster.connection.close()
 
 
 class Elsewhere:
