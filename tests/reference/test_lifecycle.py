@@ -87,6 +87,16 @@ def test_counters_are_those_of_the_pods_after_each_step(name: str) -> None:
         assert shown == counted
 
 
+def test_events_tell_what_we_expect() -> None:
+    """Volcano's say less: these are our own words, of everything a user would ask about."""
+    told: dict[str, list[str]] = {}
+    for name in sorted(RECORDINGS):
+        replay = Replay(RECORDINGS[name])
+        asyncio.run(asyncio.wait_for(replay.differences(), 30))
+        told[name] = sorted(replay.told)
+    assert told == json.loads((HERE / "lifecycle-events.json").read_text())
+
+
 def _may_change(row: int, what: str) -> bool:
     fields = CHANGED_BY_ROW[row]
     return fields is None or what in fields

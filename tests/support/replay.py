@@ -65,6 +65,8 @@ class Replay:
         self.writes = 0
         self.quota: WithQuota | None = None
         self.statuses: list[Object] = []
+        # What Events say in the end.
+        self.told: list[str] = []
         # Step, the statuses that Volcano writes in it and ours, each after the one before.
         self.courses: list[tuple[int, list[Object], list[Object]]] = []
         # Counters of our status after each step, and the same counted anew.
@@ -105,6 +107,7 @@ class Replay:
                 last = [theirs[-1], ours[-1]]
                 if number not in self.recording["varies"]:
                     self.courses.append((number, theirs, ours))
+            self.told = [_said(event) for event in await simulation.events()]
         finally:
             assert self.quota
             self.writes = self.quota.writes
@@ -266,6 +269,11 @@ def _shown(status: Object) -> Object:
     shown["minAvailable"] = shown["minAvailable"] or 0
     shown["runningDuration"] = "runningDuration" in status
     return shown
+
+
+def _said(event: Object) -> str:
+    often = f" ({event['count']} times)" if event["count"] > 1 else ""
+    return f"{event['type']} {event['reason']}: {event['message']}{often}"
 
 
 def _count(after: Object) -> tuple[Object, Object]:

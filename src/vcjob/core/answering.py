@@ -255,7 +255,8 @@ def _arm(draft: Draft, timer: Timer, cause: str, delay: float) -> None:
             timers.append(other)
     draft.state = msgspec.structs.replace(draft.state, timers=(*timers, joined))
     after = format_duration(duration_of(delay))
-    draft.tell("Normal", "ExecuteAction", f"Execute action {timer.action} after {after}: {cause}")
+    message = f"Execute action {timer.action} after {after}, unless its reason is gone by then"
+    draft.tell("Normal", "ExecuteAction", f"{message}: {cause}")
 
 
 def _still(draft: Draft, timer: Timer) -> IndexSet:

@@ -111,14 +111,15 @@ def _end_by_results(draft: Draft, counts: Counts, replicas: int) -> None:
     failures = _failures(draft, counts, replicas)
     short = _short_task(draft)
     if short and spec.min_available >= sum(task_minimum(task) for task in spec.tasks):
-        message = f"of task {short.name} fewer than minAvailable {short.min_available} succeeded"
+        wanted = _pods(short.min_available or 0)
+        message = f"fewer than {wanted} of task {short.name} succeeded (its minAvailable)"
         _end(draft, Phase.FAILED, "TaskFailed", f"{message}{failures}")
     elif spec.min_success is not None:
         message = f"{_pods(counts.succeeded)} succeeded, minSuccess is {spec.min_success}"
         _end(draft, Phase.FAILED, "MinSuccess", f"{message}{failures}")
     elif counts.succeeded >= spec.min_available:
         _end(draft, Phase.COMPLETED, "PodsSucceeded",
-             f"{counts.succeeded} of {_pods(replicas)} succeeded{failures}")  # fmt: skip
+             f"{counts.succeeded} of {replicas} pods succeeded{failures}")  # fmt: skip
     else:
         message = f"{_pods(counts.succeeded)} succeeded, minAvailable is {spec.min_available}"
         _end(draft, Phase.FAILED, "PodsFailed", f"{message}{failures}")

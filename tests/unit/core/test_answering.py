@@ -68,7 +68,10 @@ def test_a_policy_with_a_timeout_starts_a_timer_and_says_so() -> None:
     answer_occurrences(one, [happened(Event.POD_FAILED, 0)], NOW)
     assert timers(one) == [("PodFailed", "RestartJob", 1090.0, "0")]
     assert one.phase == "Running"
-    assert one.told[0].message.startswith("Execute action RestartJob after 1m30s: it happened")
+    assert one.told[0].message == (
+        "Execute action RestartJob after 1m30s, unless its reason is gone by then: "
+        "it happened (policy for PodFailed)"
+    )
 
 
 def test_a_second_event_of_a_pod_with_the_same_action_does_not_start_the_time_anew() -> None:
