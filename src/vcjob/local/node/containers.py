@@ -1,5 +1,6 @@
 """One running container as the node sees it: a bubblewrap process and what it reports."""
 
+import contextlib
 import os
 import signal
 
@@ -83,7 +84,8 @@ class Container:
         the container with it (``--die-with-parent``), so that SIGKILL works at any time.
         """
         if self.process:
-            os.kill(self.process, number)
+            with contextlib.suppress(ProcessLookupError):  # the sandbox has collected its end
+                os.kill(self.process, number)
         elif number == signal.SIGKILL:
             os.kill(self.sandbox.monitor, number)
         else:
