@@ -1,10 +1,13 @@
 """A container's status pipe: what is read from it, and when it counts as ended."""
 
 import os
+import signal
+import subprocess
 
 from vcjob.local.node.containers import Container
 from vcjob.local.node.messages import StartContainer
 from vcjob.local.node.spawn import Sandbox
+from vcjob.local.sandbox.launcher import DEFAULT_CAPABILITIES
 
 
 def container() -> tuple[Container, int]:
@@ -35,3 +38,21 @@ def test_a_sandbox_that_never_reported_did_not_start_its_program() -> None:
     os.close(failed.sandbox.status)
     ended = failed.exited(1 << 8)
     assert (ended.exit_code, ended.started) == (128, False)
+
+
+def test_a_signal_to_a_process_that_was_collected_is_no_error() -> None:
+    running, writer = container()
+    with subprocess.Popen(["true"]) as ended:
+        pass
+    os.write(writer, b'{"child-pid": %d}\n' % ended.pid)
+    os.close(writer)
+    assert running.read_status() is True
+    running.send(signal.SIGTERM)
+    os.close(running.sandbox.status)
+
+
+def test_capabilities_are_read_from_what_the_sandbox_is_told() -> None:
+    options = [text for name in DEFAULT_CAPABILITIES for text in ("--cap-add", name)]
+    request = StartContainer(container="c", pod="p", options=tuple(options), command=("true",))
+    # containerd's default set, as capsh --decode=00000000a80425fb spells it.
+    assert Container(request, Sandbox(0, 0), None).capabilities == 0xA80425FB
