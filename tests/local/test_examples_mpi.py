@@ -1,5 +1,7 @@
 """The MPI example as a user starts it, and ssh with keys that the plugin mounts."""
 
+import os
+import pwd
 import re
 import shutil
 from pathlib import Path
@@ -57,3 +59,38 @@ def test_ssh_accepts_the_modes_of_its_keys(
     made["spec"]["plugins"] = {"svc": [], "ssh": [f"--ssh-key-file-path={directory}"]}
     ended = run(tmp_path, "run", write(tmp_path, made))
     assert ended.code == 0, ended
+
+
+def somebody() -> pwd.struct_passwd:
+    """A user of this machine who may log in and as whom a pod can run."""
+    users = [one for one in pwd.getpwall() if one.pw_uid >= 1000 and one.pw_shell.endswith("sh")]
+    if os.geteuid() != 0 or not users:
+        pytest.skip("needs root, and an ordinary user with a shell")
+    return users[0]
+
+
+@pytest.mark.parametrize("user", ["root", "somebody"])
+def test_pods_log_in_to_each_other_on_any_port_by_any_name(tmp_path: Path, user: str) -> None:
+    """User cases P43, P44 and P48: the client may start first, the port is what the Job says."""
+    need("sshd", "ssh-keygen", "ssh")
+    account = pwd.getpwnam("root") if user == "root" else somebody()
+    home = account.pw_dir
+    logins = " && ".join(f"ssh {name} id -un" for name in ("lo-server-0", "lo-server-0.lo"))
+    client = task("client", ["sh", "-c", logins])
+    client["policies"] = [{"event": "TaskCompleted", "action": "CompleteJob"}]
+    # Late on purpose: the client has to wait for it.
+    server = task("server", ["sh", "-c", "sleep 1; exec python3 /mpi/sshd.py 2222"])
+    for one in (client, server):
+        one["template"]["spec"]["securityContext"] = (
+            {"runAsUser": account.pw_uid, "runAsGroup": account.pw_gid, "fsGroup": account.pw_gid}
+            if account.pw_uid
+            else {}
+        )
+    made = job("lo", client, server, policies=[{"event": "PodFailed", "action": "AbortJob"}])
+    path = f"--ssh-key-file-path={home}/.ssh"
+    made["spec"]["plugins"] = {"svc": [], "ssh": ["--ssh-port=2222", path]}
+    ended = run(tmp_path, "run", write(tmp_path, made), "-v", f"{EXAMPLE}:/mpi")
+    assert ended.code == 0, ended
+    assert [line for line in ended.lines("client-0") if line == account.pw_name] == (
+        [account.pw_name] * 2
+    ), ended
