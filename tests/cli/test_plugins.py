@@ -60,7 +60,7 @@ def test_a_plugin_of_a_package_is_shown_with_where_it_comes_from() -> None:
     assert result.output == (
         "greet (greeter 1.5)\n"
         "  Greets \\x1b[31mred.\n"
-        "  Needs svc, added where the Job does not name it.\n"
+        "  Brings svc, which it needs.\n"
         "  --words=int   how many words (default 3)\n"
         "  --loud=bool   shout (default false)\n"
         "  --key=string  what only the greeted know\n"

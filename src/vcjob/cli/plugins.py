@@ -78,7 +78,7 @@ def _write_plugin(formatter: click.HelpFormatter, plugin: Plugin) -> None:
     formatter.write_text(printable(plugin.help))
     if plugin.requires:
         needed = " and ".join(plugin.requires)
-        formatter.write_text(printable(f"Needs {needed}, added where the Job does not name it."))
+        formatter.write_text(printable(f"Brings {needed}, which it needs."))
     rows = [(printable(_usage(one)), printable(_meaning(one))) for one in plugin.arguments]
     if rows:
         formatter.write_dl(rows, col_max=_WIDEST_ARGUMENT)
