@@ -18,9 +18,11 @@ import msgspec
 from vcjob.api.kinds import COMMAND, EVENT, JOB, Kind
 from vcjob.api.types import Job, Object
 from vcjob.cli.exit_codes import ExitCode, of_phases
+from vcjob.cli.orders import order
 from vcjob.cli.progress import FINAL_PHASES, status_line, task_counts
 from vcjob.cli.screen import Screen
 from vcjob.controller.cluster import Cluster, EventType
+from vcjob.core.actions import Action
 from vcjob.core.reasons import PLUGIN_WARNING
 
 _TICK_SECONDS = 0.2
@@ -175,26 +177,7 @@ class Follower:
         for job in self._jobs.values():
             if job.status.state.phase in FINAL_PHASES:
                 continue
-            name = job.metadata.name
-            await self._cluster.create(
-                COMMAND,
-                {
-                    "apiVersion": COMMAND.api_version,
-                    "kind": COMMAND.kind,
-                    "metadata": {
-                        "generateName": f"{name}-terminatejob-",
-                        "namespace": job.metadata.namespace,
-                    },
-                    "action": "TerminateJob",
-                    "reason": why,
-                    "target": {
-                        "apiVersion": JOB.api_version,
-                        "kind": JOB.kind,
-                        "name": name,
-                        "uid": job.metadata.uid,
-                    },
-                },
-            )
+            await self._cluster.create(COMMAND, order(job, Action.TERMINATE_JOB, why))
 
     async def _watch(self, kind: Kind) -> None:
         listed = await self._cluster.list(kind)

@@ -1,10 +1,12 @@
 """``vcjob suspend`` and ``vcjob resume``: stop a Job's pods for a while."""
 
+from collections.abc import Callable
+
 import click
 
 from vcjob.api.kinds import COMMAND
 from vcjob.api.names import SUSPEND
-from vcjob.api.types import Job, Object
+from vcjob.api.types import Job
 from vcjob.cli.exit_codes import ExitCode
 from vcjob.cli.orders import order
 from vcjob.cli.selection import find_job
@@ -31,31 +33,33 @@ async def resume(target: Target, jobs: tuple[str, ...]) -> int:
 
 
 async def _ask(
-    target: Target, names: tuple[str, ...], action: Action, verb: str, refuse: object
+    target: Target,
+    names: tuple[str, ...],
+    action: Action,
+    verb: str,
+    why_not: Callable[[Job], str],
 ) -> int:
-    assert callable(refuse)
-    found = [await find_job(target, name) for name in names]
+    found = [Job.of(await find_job(target, name)) for name in names]
     code = ExitCode.COMPLETED
-    for obj in found:
-        name = obj["metadata"]["name"]
-        if why_not := refuse(obj):
-            click.echo(f"vcjob: {name} {why_not}", err=True)
+    for job in found:
+        name = job.metadata.name
+        if reason := why_not(job):
+            click.echo(f"vcjob: {name} {reason}", err=True)
             code = ExitCode.FAILED
             continue
-        await target.cluster.create(COMMAND, order(obj, action, f"vcjob {verb}"))
+        await target.cluster.create(COMMAND, order(job, action, f"vcjob {verb}"))
         click.echo(f"{verb} of job {name} asked for")
     return code
 
 
-def _cannot_suspend(obj: Object) -> str:
-    phase = Job.of(obj).status.state.phase
+def _cannot_suspend(job: Job) -> str:
+    phase = job.status.state.phase
     if phase in _SUSPENDED:
         return f"is suspended already ({phase})"
     return f"has ended ({phase}); there is nothing to suspend" if phase in FINAL else ""
 
 
-def _cannot_resume(obj: Object) -> str:
-    job = Job.of(obj)
+def _cannot_resume(job: Job) -> str:
     phase = job.status.state.phase
     if job.metadata.annotations.get(SUSPEND) == "true":
         return f'is suspended by its annotation {SUSPEND}: "true"; take that away to resume it'

@@ -118,6 +118,8 @@ def find_server(options: TargetOptions) -> "Server":
 
 def engine_kubeconfig() -> Path:
     """The kubeconfig file that the engine of this machine writes while it runs."""
-    from vcjob.local.run_directory import state_root
+    from vcjob.local.service.home import EngineHome
 
-    return state_root() / "engine" / "kubeconfig"
+    home = EngineHome.of_user()
+    record = home.read_record()
+    return Path(record.kubeconfig) if record else home.kubeconfig

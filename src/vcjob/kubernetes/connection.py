@@ -199,6 +199,7 @@ class Connection:
                     timeout=timeout,
                     allow_redirects=False,
                     read_bufsize=_READ_BUFFER,
+                    middlewares=(),
                     **self._route(),
                 ) as response:
                     if 200 <= response.status < 300:
