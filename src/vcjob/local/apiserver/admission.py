@@ -1,0 +1,187 @@
+"""What stands between a request and the store: defaults, and what refuses an object.
+
+Jobs get what Volcano's webhooks do: ``api.defaults`` and ``core.check``. Other kinds get the
+defaults that clients rely on and the checks of their fields.
+"""
+
+import re
+
+import msgspec
+
+from vcjob.api.crd import INSTALLED
+from vcjob.api.defaults import apply_defaults
+from vcjob.api.kinds import (
+    CONFIG_MAP,
+    JOB,
+    NAMESPACE,
+    POD,
+    PRIORITY_CLASS,
+    QUEUE,
+    SECRET,
+    SERVICE,
+    Kind,
+)
+from vcjob.api.problems import Problem, errors, format_path
+from vcjob.api.schema.fields import check_fields
+from vcjob.api.schema.support import RECORDS
+from vcjob.api.types import Object
+from vcjob.api.validation import FORMATS
+from vcjob.core.check import Lookup, check, check_update
+from vcjob.core.checks.objects import check_object
+from vcjob.local.apiserver.core_defaults import with_defaults
+from vcjob.local.apiserver.kinds import CUSTOM_RESOURCE_DEFINITION
+from vcjob.local.apiserver.resources import Resource
+from vcjob.local.apiserver.status import Refused, invalid
+from vcjob.plugins.registry import Registry
+
+_ROOT_QUEUES = ("default", "root")
+_UNCHANGEABLE: dict[Kind, tuple[tuple[str, ...], ...]] = {
+    SECRET: (("type",),),
+    PRIORITY_CLASS: (("value",), ("preemptionPolicy",)),
+    CUSTOM_RESOURCE_DEFINITION: (("spec", "group"), ("spec", "scope"), ("spec", "names", "kind")),
+}
+_POD_MAY_CHANGE = ("activeDeadlineSeconds", "tolerations", "schedulingGates", "nodeName",
+                   "terminationGracePeriodSeconds")  # fmt: skip
+_NAME_FORMATS = {NAMESPACE: "dns-1123-label", SERVICE: "dns-1035-label"}
+
+
+class Admitted(msgspec.Struct, frozen=True):
+    """An object as it may be stored, and what its author should know."""
+
+    object: Object
+    warnings: tuple[str, ...] = ()
+
+
+def admit_new(
+    resource: Resource, obj: Object, lookup: Lookup | None, plugins: Registry
+) -> Admitted:
+    """Complete and check an object that is to be created; raises Refused (422).
+
+    ``lookup`` is what the cluster knows that a Job may refer to (None: nothing asks for it).
+    """
+    kind = resource.stored
+    metadata = obj["metadata"]
+    name = metadata.get("name") or metadata.get("generateName") or ""
+    if problems := list(_metadata_problems(kind, metadata)):
+        raise invalid(resource.kind, name, problems)
+    if kind == JOB:
+        complete = apply_defaults(obj, requires=plugins.requires)
+        return _judged(resource, name, complete, check(complete, lookup, plugins))
+    complete = _completed(resource, obj)
+    return _judged(resource, name, complete, _problems(resource, complete))
+
+
+def admit_change(resource: Resource, new: Object, old: Object, plugins: Registry) -> Admitted:
+    """Complete and check an object that is to be changed; raises Refused (422)."""
+    kind = resource.stored
+    name = old["metadata"]["name"]
+    if kind == JOB:
+        if new.get("spec") == old.get("spec"):
+            return Admitted(new)
+        return _judged(resource, name, new, check_update(old, new, plugins))
+    complete = _completed(resource, new)
+    problems = [*_changed_fixed(kind, old, complete)]
+    if complete.get("spec") != old.get("spec") or "spec" not in complete:
+        problems += _problems(resource, complete)
+    return _judged(resource, name, complete, problems)
+
+
+def check_queue_removal(name: str) -> None:
+    """Refuse to delete the queues that every Job falls back on; raises Refused (403)."""
+    if name in _ROOT_QUEUES:
+        raise Refused(
+            403, f'queues.{QUEUE.group} "{name}" is forbidden: every Job needs this queue'
+        )
+
+
+def _completed(resource: Resource, obj: Object) -> Object:
+    if resource.stored == QUEUE:
+        spec = {"weight": 1, "reclaimable": True, **(obj.get("spec") or {})}
+        return {**obj, "spec": spec}
+    return with_defaults(resource.stored, obj)
+
+
+def _judged(resource: Resource, name: str, obj: Object, problems: list[Problem]) -> Admitted:
+    if refused := errors(problems):
+        raise invalid(resource.kind, name, refused)
+    told = tuple(f"{format_path(p.path)}: {p.message}" for p in problems if not _is_unknown(p))
+    return Admitted(obj, told)
+
+
+def _is_unknown(problem: Problem) -> bool:
+    """Unknown fields are told by field validation, in its own words."""
+    return problem.message.startswith("unknown field ")
+
+
+def _problems(resource: Resource, obj: Object) -> list[Problem]:
+    kind = resource.stored
+    if kind in INSTALLED:
+        return check_fields(obj, INSTALLED[kind].record)
+    if kind == POD and resource.record:
+        return check_fields(obj, resource.record)
+    if kind in RECORDS:
+        named = obj if obj["metadata"].get("name") else {
+            **obj, "metadata": {**obj["metadata"], "name": "generated"}
+        }  # fmt: skip
+        return check_object(named, kind)
+    return []
+
+
+def _metadata_problems(kind: Kind, metadata: Object) -> list[Problem]:
+    name, start = metadata.get("name"), metadata.get("generateName")
+    if not name and not start:
+        return [Problem("name or generateName is required", ("metadata", "name"))]
+    form = FORMATS[_NAME_FORMATS.get(kind, "dns-1123-subdomain")]
+    tried = name or f"{re.sub(r'[-.]+$', '', str(start))}-x"
+    if not isinstance(tried, str):
+        return [Problem("name must be a text", ("metadata", "name"))]
+    if wrong := form(tried):
+        field = "name" if name else "generateName"
+        return [Problem(f"{tried[:80]!r} is no name: it must {wrong}", ("metadata", field))]
+    return []
+
+
+def _changed_fixed(kind: Kind, old: Object, new: Object) -> list[Problem]:
+    if kind in (CONFIG_MAP, SECRET) and old.get("immutable") is True:
+        parts = ("data", "binaryData", "immutable")
+        return [
+            Problem("field is immutable when `immutable` is set", (part,))
+            for part in parts
+            if old.get(part) != new.get(part)
+        ]
+    if kind == POD:
+        return _changed_pod(old.get("spec") or {}, new.get("spec") or {})
+    return [
+        Problem("field is immutable", path)
+        for path in _UNCHANGEABLE.get(kind, ())
+        if _part(old, path) != _part(new, path)
+    ]
+
+
+def _changed_pod(old: Object, new: Object) -> list[Problem]:
+    """Of a pod only images and a few more fields may change (API reference, "Pod update")."""
+    before, after = _fixed_of_pod(old), _fixed_of_pod(new)
+    return [
+        Problem("pod updates may not change fields other than images", ("spec", key))
+        for key in {**before, **after}
+        if before.get(key) != after.get(key)
+    ]
+
+
+def _fixed_of_pod(spec: Object) -> Object:
+    fixed = {key: value for key, value in spec.items() if key not in _POD_MAY_CHANGE}
+    for field in ("containers", "initContainers"):
+        if isinstance(items := fixed.get(field), list):
+            fixed[field] = [
+                {key: value for key, value in one.items() if key != "image"}
+                if isinstance(one, dict) else one
+                for one in items
+            ]  # fmt: skip
+    return fixed
+
+
+def _part(obj: Object, path: tuple[str, ...]) -> object:
+    value: object = obj
+    for key in path:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value

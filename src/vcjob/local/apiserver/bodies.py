@@ -1,0 +1,114 @@
+"""Bodies of requests: read within bounds, and decoded.
+
+Source of the bounds: Kubernetes' API server takes 3 MiB; nothing that means anything is as deep.
+"""
+
+import json
+from typing import Any
+
+import msgspec
+from aiohttp import web
+
+from vcjob.api.manifest import parse
+from vcjob.local.apiserver.negotiation import JSON
+from vcjob.local.apiserver.status import Refused
+
+MOST_BYTES = 3 * 1024 * 1024
+MOST_DEPTH = 100
+
+_YAML_TYPES = ("application/yaml", "application/x-yaml", "text/yaml")
+_PROTOBUF = "application/vnd.kubernetes.protobuf"
+
+
+async def read_body(request: web.BaseRequest) -> bytes:
+    """The body of a request; raises Refused (413) if it is too big."""
+    if (request.content_length or 0) > MOST_BYTES:
+        raise _too_big()
+    pieces: list[bytes] = []
+    size = 0
+    async for piece in request.content.iter_any():
+        size += len(piece)
+        if size > MOST_BYTES:
+            raise _too_big()
+        pieces.append(piece)
+    return b"".join(pieces)
+
+
+def media_type(request: web.BaseRequest) -> str:
+    """The Content-Type of a request without its parameters; JSON if it names none."""
+    return request.headers.get("Content-Type", JSON).split(";")[0].strip().lower() or JSON
+
+
+def decode_object(body: bytes, content_type: str) -> dict[str, Any]:
+    """A body that must be one object; raises Refused (400, 415)."""
+    if content_type in _YAML_TYPES:
+        value = _decode_yaml(body)
+    elif content_type == JSON:
+        value = decode_json(body)
+    else:
+        told = "protobuf is not spoken here; " if content_type == _PROTOBUF else ""
+        raise Refused(
+            415,
+            f"{told}the body of the request must be {JSON} or application/yaml, not "
+            f"{content_type[:100]}",
+        )
+    if not isinstance(value, dict):
+        raise Refused(400, "the body of the request must be an object")
+    return value
+
+
+def decode_json(body: bytes) -> Any:
+    """A JSON value; raises Refused (400)."""
+    try:
+        value = msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise Refused(400, f"the body of the request is no JSON: {error}") from error
+    # Most bodies have so few brackets that no walk through them is needed.
+    if body.count(b"{") + body.count(b"[") > MOST_DEPTH and _is_deeper(value, MOST_DEPTH):
+        raise Refused(400, f"the body of the request has more than {MOST_DEPTH} levels")
+    return value
+
+
+def decode_yaml(body: bytes) -> dict[str, Any]:
+    """An object out of YAML (or JSON, which is YAML); raises Refused (400)."""
+    value = decode_json(body) if body.lstrip()[:1] == b"{" else _decode_yaml(body)
+    if not isinstance(value, dict):
+        raise Refused(400, "the body of the request must be an object")
+    return value
+
+
+def duplicate_keys(body: bytes) -> list[str]:
+    """Keys that stand twice in one object of a JSON body, in order of appearance."""
+    found: dict[str, None] = {}
+
+    def look(pairs: list[tuple[str, Any]]) -> None:
+        seen: set[str] = set()
+        for key, _ in pairs:
+            if key in seen:
+                found[key] = None
+            seen.add(key)
+
+    json.loads(body, object_pairs_hook=look)
+    return list(found)
+
+
+def _decode_yaml(body: bytes) -> Any:
+    manifest = parse(body)
+    if manifest.problems:
+        raise Refused(400, f"the body of the request is no YAML: {manifest.problems[0].message}")
+    if len(manifest.documents) != 1:
+        raise Refused(400, "the body of the request must be one object")
+    return manifest.documents[0].object
+
+
+def _is_deeper(value: Any, levels: int) -> bool:
+    if not isinstance(value, dict | list):
+        return False
+    if levels <= 0:
+        return True
+    inner = value.values() if isinstance(value, dict) else value
+    return any(_is_deeper(item, levels - 1) for item in inner)
+
+
+def _too_big() -> Refused:
+    return Refused(413, f"the body of the request is bigger than {MOST_BYTES} bytes")

@@ -1,0 +1,313 @@
+"""The API server: from a request on a socket to an answer.
+
+Every request is authenticated, and must be addressed to this machine by a name of its loopback
+interface: a web page that makes a browser connect here under another name gets nothing.
+"""
+
+import asyncio
+import contextlib
+import hmac
+import logging
+import ssl
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+
+from aiohttp import web
+
+from vcjob import __version__
+from vcjob.api.kinds import POD
+from vcjob.controller.cluster import ClusterError
+from vcjob.local.apiserver import discovery, openapi, query
+from vcjob.local.apiserver.answers import Answer, LongAnswer, send
+from vcjob.local.apiserver.bodies import media_type, read_body
+from vcjob.local.apiserver.custom import Served
+from vcjob.local.apiserver.forms import FORMS, one
+from vcjob.local.apiserver.listing import Lists, check_version, selection
+from vcjob.local.apiserver.namespaces import Namespaces
+from vcjob.local.apiserver.negotiation import DISCOVERY, Media, negotiate
+from vcjob.local.apiserver.paths import Place, place_of, split
+from vcjob.local.apiserver.resources import Resource
+from vcjob.local.apiserver.status import Refused, failure, refusal_of
+from vcjob.local.apiserver.watching import watch
+from vcjob.local.apiserver.writing import Body, Writing, Written
+from vcjob.local.store import Store
+from vcjob.plugins.registry import Registry, installed_plugins
+
+KUBERNETES_VERSION = "1.34"
+"""The version of the Kubernetes API that this one follows."""
+
+Door = Callable[[web.BaseRequest, Place, query.Query], Awaitable[web.StreamResponse]]
+"""Answers requests about a running pod: its logs, commands in it, its ports. Raises Refused."""
+
+_HOSTS = ("127.0.0.1", "localhost", "[::1]")
+_SHUTDOWN_SECONDS = 2.0
+_HEALTH = ("healthz", "livez", "readyz")
+
+_log = logging.getLogger(__name__)
+
+
+class ApiServer:
+    """Answers requests out of a store. ``serve`` puts it on a socket.
+
+    Args:
+        store: the objects.
+        token: what a request must present as its bearer token.
+        doors: what answers requests about running pods, by subresource (``log``, ``exec``, ...).
+        plugins: the plugins that Jobs can use.
+        clock: the time in seconds since 1970.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        token: str,
+        *,
+        doors: Mapping[str, Door] | None = None,
+        plugins: Registry | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._store = store
+        self._credential = f"Bearer {token}".encode()
+        self._doors = dict(doors or {})
+        self._served = Served(store)
+        self.namespaces = Namespaces(store, self._served.namespaced_kinds)
+        plugins = plugins or installed_plugins(third_party=True)
+        self._writing = Writing(store, self.namespaces, plugins, clock)
+        self._lists = Lists(store)
+        self._openapi: dict[str, object] = {}
+        self.port = 0
+
+    async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        """Answer one request."""
+        try:
+            self._check_sender(request)
+            return await self._answer(request)
+        except Refused as refused:
+            answer = Answer(failure(refused), refused.code)
+        except (ConnectionError, asyncio.CancelledError):
+            raise
+        except Exception:
+            _log.exception("%s %s failed", request.method, request.path)
+            message = "the server failed; its log has the details"
+            answer = Answer(failure(Refused(500, message)), 500)
+        response = await send(request, answer)
+        if answer.code in (401, 413):
+            response.force_close()  # what is left of the body is not read
+        return response
+
+    def _check_sender(self, request: web.BaseRequest) -> None:
+        host = request.headers.get("Host", "")
+        if host not in [f"{name}:{self.port}" for name in _HOSTS]:
+            raise Refused(403, f"requests for the host {host[:100]!r} are not answered here")
+        given = request.headers.get("Authorization", "").encode("utf-8", "surrogateescape")
+        if not hmac.compare_digest(given, self._credential):
+            raise Refused(401, "Unauthorized")
+
+    async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
+        raw, _, _ = request.raw_path.partition("?")
+        try:
+            segments = split(raw)
+        except UnicodeDecodeError as error:
+            raise Refused(400, "the path of the request is not UTF-8") from error
+        place = place_of(segments)
+        if place is None:
+            return await send(request, await self._about_server(request, segments))
+        resource = await self._served.find(place.key)
+        if resource is None or (place.namespace and not resource.kind.namespaced):
+            raise _no_resource()
+        try:
+            return await self._about_resource(request, resource, place)
+        except ClusterError as error:
+            raise refusal_of(error, resource.kind, place.name) from error
+
+    async def _about_resource(
+        self, request: web.BaseRequest, resource: Resource, place: Place
+    ) -> web.StreamResponse:
+        asked: query.Query = request.rel_url.query
+        if place.subresource and place.subresource != "status":
+            return await self._about_part(request, resource, place, asked)
+        if place.subresource and not resource.has_status:
+            raise _no_resource()
+        if resource.kind.namespaced and place.name and not place.namespace:
+            raise _no_resource()
+        accept = request.headers.get("Accept", "")
+        match request.method, bool(place.name):
+            case "GET", _ if query.flag(asked, "watch"):
+                return await watch(request, self._store, resource, place, asked)
+            case (("GET" | "HEAD"), True):
+                media, include = negotiate(accept, FORMS), asked.get("includeObject", "")
+                check_version(_no_match(asked), self._store.version)
+                obj = await self._store.get(resource.stored, place.namespace, place.name)
+                return await send(request, one(resource, obj, media, include))
+            case (("GET" | "HEAD"), False):
+                return await send(request, await self._lists.answer(resource, place, asked, accept))
+            case "DELETE", False:
+                return await self._delete_collection(request, resource, place, asked)
+        writes = {
+            ("POST", False): self._writing.create,
+            ("PUT", True): self._writing.replace,
+            ("PATCH", True): self._writing.patch,
+            ("DELETE", True): self._writing.delete,
+        }
+        write = writes.get((request.method, bool(place.name)))
+        if write is None or (place.subresource and request.method == "DELETE"):
+            raise _no_method(request.method)
+        if request.method == "POST" and resource.kind.namespaced and not place.namespace:
+            raise _no_method(request.method)
+        negotiate(accept, FORMS)  # refuse before anything is stored
+        body = Body(await read_body(request), media_type(request))
+        return await self._send_written(
+            request, resource, await write(resource, place, asked, body)
+        )
+
+    async def _send_written(
+        self, request: web.BaseRequest, resource: Resource, written: Written
+    ) -> web.StreamResponse:
+        media = negotiate(request.headers.get("Accept", ""), FORMS)
+        if written.is_status:
+            answer = Answer(written.object, written.code, Media(media.type), written.warnings)
+        else:
+            include = request.rel_url.query.get("includeObject", "")
+            shown = one(resource, written.object, media, include)
+            answer = Answer(shown.object, written.code, media, written.warnings)
+        return await send(request, answer)
+
+    async def _delete_collection(
+        self, request: web.BaseRequest, resource: Resource, place: Place, asked: query.Query
+    ) -> web.StreamResponse:
+        if resource.kind.namespaced and not place.namespace:
+            raise _no_method("DELETE")
+        body = Body(await read_body(request), media_type(request))
+        wanted = selection(resource, place, asked)
+        found = await self._store.select(resource.stored, place.namespace or None, wanted)
+        answer = await self._lists.answer(
+            resource,
+            place,
+            {**asked, "limit": "", "continue": ""},
+            request.headers.get("Accept", ""),
+        )
+        await self._writing.delete_all(resource, found.items, asked, body)
+        return await send(request, answer)
+
+    async def _about_part(
+        self, request: web.BaseRequest, resource: Resource, place: Place, asked: query.Query
+    ) -> web.StreamResponse:
+        known = {part.name for part in resource.subresources}
+        name, _, _ = place.subresource.partition("/")
+        if resource.kind == POD and name in self._doors:
+            return await self._doors[name](request, place, asked)
+        if name not in known:
+            raise _no_resource()
+        if name == "eviction" and request.method == "POST":
+            body = Body(await read_body(request), media_type(request))
+            written = await self._writing.evict(resource, place, asked, body)
+            return await self._send_written(request, resource, written)
+        if name == "scale":
+            raise Refused(
+                403,
+                f'a Job has a number of replicas for each task: use "vcjob scale {place.name} '
+                'TASK=N", or change spec.tasks',
+            )
+        raise _no_method(request.method)
+
+    async def _about_server(
+        self, request: web.BaseRequest, segments: tuple[str, ...]
+    ) -> Answer | LongAnswer:
+        if request.method not in ("GET", "HEAD"):
+            raise _no_method(request.method) if segments else _no_resource()
+        accept = request.headers.get("Accept", "")
+        found: object = None
+        match segments:
+            case ():
+                found = {"paths": ["/api", "/apis", "/openapi/v2", "/openapi/v3", "/version"]}
+            case ("version",):
+                found = version()
+            case (health, *_) if health in _HEALTH:
+                return Answer("ok", media=Media())
+            case ("api" | "apis",):
+                media = negotiate(accept, frozenset((DISCOVERY,)))
+                resources = await self._served.all()
+                core = segments == ("api",)
+                if media.form:
+                    return Answer(discovery.aggregated(resources, core, media.version), media=media)
+                address = f"127.0.0.1:{self.port}"
+                found = discovery.core_versions(address) if core else discovery.groups(resources)
+            case ("api", "v1"):
+                found = discovery.resource_list(await self._served.all(), "", "v1")
+            case ("apis", group):
+                found = discovery.group(await self._served.all(), group)
+            case ("apis", group, of_group):
+                found = discovery.resource_list(await self._served.all(), group, of_group)
+            case ("openapi", "v2"):
+                return Answer(openapi.version_2(await self._served.all()))
+            case ("openapi", "v3"):
+                found = openapi.index(await self._served.all(), __version__)
+            case ("openapi", "v3", *rest):
+                resources = await self._served.all()
+                wanted = openapi.group_versions(resources).get("/".join(rest))
+                if wanted:
+                    return Answer(
+                        openapi.version_3(
+                            [r for r in resources if (r.kind.group, r.kind.version) == wanted]
+                        )
+                    )
+        if found is None:
+            raise _no_resource()
+        return Answer(found, media=negotiate(accept))
+
+
+@contextlib.asynccontextmanager
+async def serve(
+    server: ApiServer,
+    *,
+    ssl_context: ssl.SSLContext | None,
+    host: str = "127.0.0.1",
+    port: int = 0,
+) -> AsyncIterator[int]:
+    """Answer requests on a port (0: a free one) of a loopback address while in the context.
+
+    Yields the port. Leaving the context ends watches at once. Raises OSError if the port cannot
+    be had.
+    """
+    await server.namespaces.start()
+    runner = web.ServerRunner(
+        web.Server(server.handle, access_log=None, handler_cancellation=True),
+        shutdown_timeout=_SHUTDOWN_SECONDS,
+    )
+    await runner.setup()
+    try:
+        site = web.TCPSite(runner, host, port, ssl_context=ssl_context)
+        await site.start()
+        server.port = runner.addresses[0][1]
+        yield server.port
+    finally:
+        await server.namespaces.close()
+        await runner.cleanup()
+
+
+def version() -> dict[str, str]:
+    """``/version``."""
+    major, minor = KUBERNETES_VERSION.split(".")
+    return {
+        "major": major,
+        "minor": minor,
+        "gitVersion": f"v{KUBERNETES_VERSION}.0+vcjob.{__version__}",
+        "gitCommit": "",
+        "gitTreeState": "clean",
+        "buildDate": "1970-01-01T00:00:00Z",
+        "goVersion": "none",
+        "compiler": "none",
+        "platform": "linux/amd64",
+    }
+
+
+def _no_match(asked: query.Query) -> dict[str, str]:
+    return {"resourceVersion": asked.get("resourceVersion", "")}
+
+
+def _no_resource() -> Refused:
+    return Refused(404, "the server could not find the requested resource")
+
+
+def _no_method(method: str) -> Refused:
+    return Refused(405, f"the server does not allow {method[:20]} on the requested resource")
