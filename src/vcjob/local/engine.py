@@ -6,7 +6,10 @@ Used in this order: ``prepare`` (before an event loop runs, because it forks the
 
 import asyncio
 import contextlib
+import os
 import resource
+import shutil
+import sys
 import time
 from collections.abc import Callable, Coroutine, Sequence
 from functools import cached_property
@@ -15,10 +18,10 @@ from typing import Any, Self
 
 import msgspec
 
-from vcjob.api.kinds import EVENT, JOB, NAMESPACE, NODE, POD, find_kind
+from vcjob.api.kinds import EVENT, JOB, NAMESPACE, NODE, POD, Kind, find_kind
 from vcjob.api.types import Object
 from vcjob.controller.clock import SystemClock
-from vcjob.controller.cluster import Cluster
+from vcjob.controller.cluster import AlreadyExists, Cluster
 from vcjob.controller.controller import Controller
 from vcjob.local.agent.agent import Agent
 from vcjob.local.agent.logs import LogFiles, Logs
@@ -29,11 +32,13 @@ from vcjob.local.network.set_up import set_up_network
 from vcjob.local.networking import Networking
 from vcjob.local.node.client import NodeClient, NodeGone, NodeOptions, NodeRefused, start_node
 from vcjob.local.node.etc_view import etc_view
-from vcjob.local.node.identity import IdMaps
+from vcjob.local.node.identity import UNPRIVILEGED_BASE, IdMaps
 from vcjob.local.node.namespaces import World
+from vcjob.local.patience import PatientCluster
 from vcjob.local.run_directory import leftovers, open_run, state_root
 from vcjob.local.sandbox.launcher import BindMount
 from vcjob.local.sandbox.machine import Machine
+from vcjob.local.sandbox.paths import remove_tree
 from vcjob.local.sandbox.python import find_python
 from vcjob.local.scheduler import Scheduler
 from vcjob.local.store import Store
@@ -53,17 +58,28 @@ class EngineOptions(msgspec.Struct, frozen=True):
 
     ``binds`` are (source, target, read only); ``python`` is an interpreter or an environment's
     directory, "" for the default; hostPath volumes may reach below ``host_paths``; ``keep``
-    leaves the pods' files after the run.
+    leaves the pods' files after the run. ``map_users`` gives the pods of root unprivileged numbers.
     """
 
     binds: tuple[tuple[Path, str, bool], ...] = ()
     python: str = ""
     host_paths: tuple[Path, ...] = ()
     keep: bool = False
+    map_users: bool = False
+
+
+class Kept(msgspec.Struct, frozen=True):
+    """What outlives an engine that is a service: its objects, and the directory of its logs."""
+
+    store: Store
+    logs: Path
 
 
 class LocalEngine:
     """Pods on this machine. See the module's text for the order of calls.
+
+    With ``of_service`` nothing of the run's own directory stays; what is to outlive the engine is
+    given as ``kept`` before the context is entered.
 
     ``on_line`` gets the pods' output and ``on_problem`` sentences about the engine's own troubles;
     set both before the context is entered. ``lost`` resolves with a sentence when the engine can
@@ -72,12 +88,14 @@ class LocalEngine:
 
     cluster: Cluster
     lost: asyncio.Future[str]
+    kept: Kept | None = None
 
-    def __init__(self, options: EngineOptions) -> None:
+    def __init__(self, options: EngineOptions, *, of_service: bool = False) -> None:
         self._options = options
+        self._of_service = of_service
         self._root = state_root()
         self._world: World | None = None
-        self.run = open_run(self._root)
+        self.run = open_run(self._root, of_service=of_service)
         self.on_line: OnLine = lambda namespace, pod, container, line: None
         self.on_problem: Callable[[str], None] = lambda text: None
 
@@ -87,14 +105,31 @@ class LocalEngine:
         Must run in the main thread before an event loop.
         """
         options = NodeOptions(str(self.run.node))
+        if self._options.map_users:
+            options = NodeOptions(options.directory, move_root=True, passages=self._give_away())
         self._world = start_node(options, set_up_network)
         # A pipe for each container that runs; containers keep the limit vcjob was started with.
         _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
+    def _give_away(self) -> tuple[str, ...]:
+        """Let the moved root own the pods' directories; returns all places that it is to get to."""
+        own = (self.run.pods, self.run.node, self._claims)
+        self._claims.mkdir(mode=0o700, exist_ok=True)
+        for directory in own:
+            os.chown(directory, UNPRIVILEGED_BASE, UNPRIVILEGED_BASE)
+        shown = (*(source for source, _, _ in self._options.binds), *self._options.host_paths)
+        programs = (*self.machine.python.directories, sys.prefix, sys.base_prefix)
+        return tuple(map(str, (*own, *shown, *programs)))
+
     def abandon(self) -> None:
         """End a prepared engine that is not to run."""
         asyncio.run(self._end_world())
+
+    @property
+    def _claims(self) -> Path:
+        """Claims of a moved root have other owners, so that they are others."""
+        return self._root / ("claims-map-users" if self._options.map_users else "claims")
 
     @property
     def maps(self) -> IdMaps:
@@ -118,7 +153,7 @@ class LocalEngine:
     def volumes(self) -> VolumeWorld:
         """What pods' volumes can be made of."""
         return VolumeWorld(
-            claims=str(self._root / "claims"),
+            claims=str(self._claims),
             maps=self.maps,
             host_paths=tuple(map(str, self._options.host_paths)),
             binds=self.binds,
@@ -134,34 +169,35 @@ class LocalEngine:
             raise
         self.lost = asyncio.get_running_loop().create_future()
         self._node.closed.add_done_callback(self._on_node_closed)
-        self.cluster = Store(time.time)
+        self.cluster = self.kept.store if self.kept else Store(time.time)
+        patient = PatientCluster(self.cluster, self.on_problem)
         self._network = Networking(self.cluster, self._node, self._node.name_server)
-        self._logs = Logs(LogFiles(str(self.run.logs), self.on_problem), self.on_line)
+        self._logs = Logs(LogFiles(str(self.logs), self.on_problem), self.on_line)
         capacity = dict(self.volumes.capacity)
-        self._agent = Agent(self._surroundings())
-        scheduler = Scheduler(self.cluster, capacity, node=NODE_NAME, clock=time.time)
+        self._agent = Agent(self._surroundings(patient))
+        scheduler = Scheduler(patient, capacity, node=NODE_NAME, clock=time.time)
         controller = Controller(self.cluster, installed_plugins(third_party=True))
         await self._make_node(capacity)
-        self._work = asyncio.create_task(
-            _all(controller.run(), scheduler.run(), self._network.run(), self._agent.run(),
-                 self._clean_up())
-        )  # fmt: skip
-        self._work.add_done_callback(self._on_work_ended)
+        self._deciding = self._begin(controller.run(), scheduler.run())
+        self._doing = self._begin(self._network.run(), self._agent.run(), self._clean_up())
         return self
 
     async def __aexit__(self, *exception: object) -> None:
-        await self._write_objects()
-        self._work.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await self._work
+        if not self.kept:
+            await self._write_objects()
+        for work in (self._deciding, self._doing):
+            work.cancel()
+        await asyncio.gather(self._deciding, self._doing, return_exceptions=True)  # told by lost
         self._logs.close()
         self._network.close()
         if not self._node.closed.done() and not self._options.keep:
-            with contextlib.suppress(NodeRefused, NodeGone):  # the next run removes what is left
-                await self._node.remove_pod("", [str(self.run.pods)])
+            with contextlib.suppress(NodeRefused, NodeGone, OSError):  # the next run tries again
+                await self._remove([self.run.pods])
         await self._node.close()
         with contextlib.suppress(OSError):  # the node mounted on it while it lived
             self.run.node.rmdir()
+        if self._of_service:
+            shutil.rmtree(self.run.path, ignore_errors=True)  # what it leaves, the next run removes
         self.run.close()
 
     async def submit(self, objects: Sequence[Object]) -> list[Object]:
@@ -175,13 +211,24 @@ class LocalEngine:
                 jobs.append(created)
         return jobs
 
+    async def shut_down(self, reason: str, message: str) -> None:
+        """Decide nothing any more, and end every pod as Failed for this reason, with its grace."""
+        self._deciding.cancel()
+        await asyncio.wait([self._deciding])
+        await self._agent.shut_down(reason, message)
+
     async def drain(self) -> None:
         """Return when no pod lives any more, so that all output has been handed over."""
         await self._agent.drain()
 
+    @property
+    def logs(self) -> Path:
+        """Where the output of containers goes."""
+        return self.kept.logs if self.kept else self.run.logs
+
     def last_line(self, namespace: str, pod: str, container: str) -> bytes:
         """The last line that a container printed in its latest run, empty if there is none."""
-        logs = self.run.logs / f"{namespace}_{pod}" / container
+        logs = self.logs / f"{namespace}_{pod}" / container
         runs = sorted(logs.glob("*.log"), key=lambda path: int(path.stem))
         if not runs:
             return b""
@@ -195,9 +242,14 @@ class LocalEngine:
             raise RuntimeError("prepare() comes first")
         return self._world
 
-    def _surroundings(self) -> Surroundings:
+    def _begin(self, *parts: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
+        work = asyncio.create_task(_all(*parts))
+        work.add_done_callback(self._on_work_ended)
+        return work
+
+    def _surroundings(self, cluster: Cluster) -> Surroundings:
         return Surroundings(
-            cluster=self.cluster,
+            cluster=cluster,
             node=self._node,
             network=self._network,
             logs=self._logs,
@@ -220,22 +272,40 @@ class LocalEngine:
             "metadata": {"name": NODE_NAME},
             "status": {"capacity": amounts, "allocatable": amounts},
         }
-        await self.cluster.create(NODE, node)
+        await self._ensure(NODE, node)
+        await self.cluster.patch(
+            NODE, "", NODE_NAME, {"status": node["status"]}, subresource="status"
+        )
         for name in ("default", "kube-system"):
             namespace = {
                 "apiVersion": NAMESPACE.api_version,
                 "kind": NAMESPACE.kind,
                 "metadata": {"name": name, "labels": {"kubernetes.io/metadata.name": name}},
             }
-            await self.cluster.create(NAMESPACE, namespace)
+            await self._ensure(NAMESPACE, namespace)
+
+    async def _ensure(self, kind: Kind, obj: Object) -> None:
+        with contextlib.suppress(AlreadyExists):
+            await self.cluster.create(kind, obj)
 
     async def _clean_up(self) -> None:
-        """Remove what killed runs left; by the node, to which their users' numbers belong."""
+        """Remove what killed runs left."""
         if found := leftovers(self._root):
             try:
-                await self._node.remove_pod("", [str(path) for path in found])
-            except NodeRefused as error:
+                await self._remove(found)
+            except (NodeRefused, OSError) as error:
                 self.on_problem(f"files of earlier runs could not be removed: {error}")
+
+    async def _remove(self, directories: Sequence[Path]) -> None:
+        """Remove directories with files of pods.
+
+        An ordinary user's node does it, to which the numbers of the pods' users belong.
+        """
+        if os.geteuid() != 0:
+            await self._node.remove_pod("", [str(path) for path in directories])
+            return
+        for path in directories:
+            await asyncio.to_thread(remove_tree, str(path))
 
     async def _write_objects(self) -> None:
         """Leave Jobs, pods and Events readable beside the logs."""

@@ -3,6 +3,7 @@
 ::
 
     $XDG_STATE_HOME/vcjob/            0700, like everything below
+        engine/                       of the engine that is a service: local/service/home.py
         runs/20261202-101500-a1b2c3/  one a run; whoever holds the lock on `lock` is running it
             lock
             logs/<namespace>_<pod>/…  stays after the run (of the latest few runs)
@@ -11,7 +12,8 @@
             node/                     what the node process mounts on; seen by it alone
         claims/<namespace>/<name>/    the content of a PersistentVolumeClaim
 
-A run that was killed leaves its directory without a lock; the next run removes what it left.
+A run that was killed leaves its directory without a lock; the next run removes what it left. The
+engine that is a service has such a directory too (``…-engine``), of which nothing stays.
 """
 
 import fcntl
@@ -27,6 +29,8 @@ from vcjob.api.errors import VcjobError
 
 KEPT_RUNS = 10
 """Of how many ended runs the logs stay."""
+
+_OF_SERVICE = "-engine"
 
 
 class StateUnusable(VcjobError):
@@ -67,9 +71,13 @@ def state_root(environment: Mapping[str, str] = os.environ) -> Path:
     return base / "vcjob"
 
 
-def open_run(root: Path) -> RunDirectory:
-    """Make and lock the directory of a new run; raises StateUnusable."""
-    path = root / "runs" / f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(3)}"
+def open_run(root: Path, *, of_service: bool = False) -> RunDirectory:
+    """Make and lock the directory of a new run; raises StateUnusable.
+
+    That ``of_service`` is removed as a whole when it has ended.
+    """
+    name = f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(3)}"
+    path = root / "runs" / f"{name}{_OF_SERVICE if of_service else ''}"
     try:
         for directory in (root, path.parent, path):
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -89,9 +97,11 @@ def open_run(root: Path) -> RunDirectory:
 def leftovers(root: Path, kept: int = KEPT_RUNS) -> list[Path]:
     """What ended runs left that is to be removed: pods' files of all, all of the oldest ones."""
     ended = [run for run in sorted((root / "runs").iterdir()) if run.is_dir() and not _locked(run)]
+    services = [run for run in ended if run.name.endswith(_OF_SERVICE)]
+    ended = [run for run in ended if run not in services]
     old = ended[: max(len(ended) - kept, 0)]
     parts = [run / part for run in ended[len(old) :] for part in ("pods", "node")]
-    return [*old, *(part for part in parts if part.exists())]
+    return [*services, *old, *(part for part in parts if part.exists())]
 
 
 def _locked(run: Path) -> bool:

@@ -69,6 +69,15 @@ class Agent:
         """Return when no pod lives any more."""
         await self._idle.wait()
 
+    async def shut_down(self, reason: str, message: str) -> None:
+        """End every pod as Failed for this reason; returns when their grace periods are over.
+
+        The caller sees to it that no pod is bound meanwhile.
+        """
+        for life in self._pods.values():
+            life.evict(reason, message)
+        await self.drain()
+
     def last_line(self, uid: str, container: str) -> bytes:
         """The last line that a container printed before it ended, b"" if there was none."""
         return self._last_lines.get((uid, container), b"")

@@ -148,6 +148,12 @@ class PodLife:
         self._ending.set()
         self._shorten(0.0)
 
+    def evict(self, reason: str, message: str) -> None:
+        """End it with its grace period, as Failed for this reason; its object stays."""
+        if not self._ending.is_set():
+            self._reason, self._message = reason, message
+            self._ending.set()
+
     def reference_changes(self, kind: Kind, name: str) -> None:
         """An object that the pod may refer to has changed."""
         self._reference_changed.set()

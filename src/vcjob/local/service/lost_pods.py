@@ -1,7 +1,7 @@
 """Pods whose engine ended under them: they have failed, and their Jobs' policies are to act.
 
 The reason ``NodeLost`` makes it an eviction to the controller. Containers get what a kubelet says
-of those that it cannot find any more (Kubernetes: reason ``ContainerStatusUnknown``, exit code 137).
+of those that it cannot find any more: reason ``ContainerStatusUnknown``, exit code 137.
 """
 
 from typing import Any
@@ -74,9 +74,10 @@ def _container(container: Object, when: str) -> Object:
         "exitCode": _KILLED,
         "reason": "ContainerStatusUnknown",
         "message": _MESSAGE,
-        "startedAt": (state.get("running") or {}).get("startedAt"),
         "finishedAt": when,
     }
+    if "running" in state:
+        terminated["startedAt"] = state["running"].get("startedAt")
     if "containerID" in container:
         terminated["containerID"] = container["containerID"]
     return {**container, "ready": False, "started": False, "state": {"terminated": terminated}}
