@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import random
+from collections.abc import Iterable
 
 from vcjob.api.kinds import (
     COMMAND,
@@ -21,6 +22,7 @@ from vcjob.controller.applying import Applier, InTheWay
 from vcjob.controller.clock import Clock, SystemClock
 from vcjob.controller.cluster import Cluster, ClusterError, EventType, Gone, NotFound, Unavailable
 from vcjob.controller.key_pairs import MakeKeyPair, make_key_pair, stored_pairs
+from vcjob.controller.garbage import rarely_collected
 from vcjob.controller.reading import without_templates
 from vcjob.controller.recorder import record_event
 from vcjob.controller.records import Record, Records
@@ -30,6 +32,7 @@ from vcjob.core.blueprint import Blueprint
 from vcjob.core.draft import Told
 from vcjob.core.plan import Surroundings, plan
 from vcjob.core.reasons import PLUGIN_WARNING, Trouble
+from vcjob.plugins.base import KeyPairNeed
 from vcjob.plugins.registry import Registry
 
 # Jobs come before pods: a Job's state must not be newer than what is known of its pods.
@@ -79,6 +82,10 @@ class Controller:
 
     async def run(self) -> None:
         """Work until cancelled."""
+        with rarely_collected():
+            await self._run()
+
+    async def _run(self) -> None:
         listed = {kind: await self._list(kind) for kind in (*_WATCHED, *SUPPORTING)}
         async with asyncio.TaskGroup() as group:
             for kind, since in listed.items():
@@ -175,8 +182,7 @@ class Controller:
             await self._delete_job(record.obj)
             return
         if planned.ensure and (lacking := blueprint.lacking_key_pairs):
-            for need in lacking:
-                record.key_pairs[need.name] = await self._make_key_pair(need.algorithm)
+            await self._make_key_pairs(record, lacking)
             self.queue.add(record.uid)  # much may have changed meanwhile: plan anew, with keys
             return
         obj = record.obj
@@ -194,6 +200,14 @@ class Controller:
             self.queue.add_at(record.uid, record.retry_at)
         if planned.again is not None:
             self.queue.add_at(record.uid, planned.again)
+
+    async def _make_key_pairs(self, record: Record, needs: Iterable[KeyPairNeed]) -> None:
+        try:
+            for need in needs:
+                record.key_pairs[need.name] = await self._make_key_pair(need.algorithm)
+        except ImportError as error:  # what is installed may be for another machine
+            message = f"keys cannot be made: {error}; install the package cryptography anew"
+            raise InTheWay(Trouble("KeysNotMade", message)) from error
 
     async def _delete_job(self, obj: Object) -> None:
         metadata = obj["metadata"]

@@ -125,6 +125,10 @@ def _problems(request: Request) -> Iterator[Problem]:
         yield Problem(f'--ssh-key-file-path="{path}" must begin with / and have no ":"', where)
     volume = names.ssh_secret_name(request.job.metadata.name)
     yield from mount_problems(request, volume, path, "the keys")
+    if "svc" not in request.job.spec.plugins:
+        hint = "add svc: []"
+        message = "pods have no names without the plugin svc, so that ssh does not find them"
+        yield Problem(message, request.path, hint, warning=True)
     yield from _secret_problems(request)
     yield from _given_key_problems(request)
     yield from _user_problems(request, path)

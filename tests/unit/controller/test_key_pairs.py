@@ -242,6 +242,31 @@ def test_a_job_that_has_ended_gets_no_keys() -> None:
     simulated(story)
 
 
+def test_a_library_that_cannot_be_loaded_is_named_until_it_can() -> None:
+    async def story(world: Simulation) -> None:
+        make, broken = world.make_key_pair, [True]
+
+        async def maybe(algorithm: str) -> KeyPair:
+            if broken:
+                raise ImportError("libcrypto is for another machine")
+            return await make(algorithm)
+
+        world.make_key_pair = maybe  # type: ignore[method-assign]
+        await world.crash()
+        await world.start()
+        await run(world, job())
+        state = (await world.status("lc"))["state"]
+        assert state["reason"] == "KeysNotMade"
+        assert "libcrypto is for another machine; install the package" in state["message"]
+        broken.clear()
+        await world.advance(100)
+        await world.admit()
+        await world.settle()
+        assert await world.pod_names() == ["lc-worker-0", "lc-worker-1"]
+
+    simulated(story)
+
+
 def test_each_job_has_keys_of_its_own() -> None:
     async def story(world: Simulation) -> None:
         await run(world, job())

@@ -1,5 +1,6 @@
 import base64
 
+import msgspec
 import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ed25519, rsa
@@ -63,7 +64,16 @@ LOCKED = own_key(serialization.PrivateFormat.PKCS8, b"secret")
 
 
 def told(made: Blueprint) -> list[Problem]:
-    return list(made.problems)
+    """Problems but that of svc, which these Jobs leave out to be short."""
+    return [problem for problem in made.problems if "without the plugin svc" not in problem.message]
+
+
+def test_ssh_without_names_draws_a_warning() -> None:
+    (problem,) = blueprint().problems
+    assert (problem.warning, problem.hint) == (True, "add svc: []")
+    with_svc = msgspec.structs.replace(blueprint().job.spec, plugins={"ssh": (), "svc": ()})
+    job = msgspec.structs.replace(blueprint().job, spec=with_svc)
+    assert Blueprint(job, REGISTRY, MADE).problems == ()
 
 
 def test_both_pairs_are_in_the_secret_and_may_log_in() -> None:
