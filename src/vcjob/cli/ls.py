@@ -146,7 +146,10 @@ def pod_status(pod: Object) -> str:
     for container in status.get("containerStatuses") or ():
         state = container.get("state") or {}
         for part in ("waiting", "terminated"):
-            reason = (state.get(part) or {}).get("reason")
+            told = state.get(part) or {}
+            reason = told.get("reason")
+            if not reason and told.get("exitCode"):
+                reason = f"ExitCode:{told['exitCode']}"
             if reason and reason != "Completed":
                 word = reason
     gated = (pod.get("spec") or {}).get("schedulingGates")
