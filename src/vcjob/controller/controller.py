@@ -21,8 +21,8 @@ from vcjob.api.types import Job, MalformedObject, Object
 from vcjob.controller.applying import Applier, InTheWay
 from vcjob.controller.clock import Clock, SystemClock
 from vcjob.controller.cluster import Cluster, ClusterError, EventType, Gone, NotFound, Unavailable
-from vcjob.controller.key_pairs import MakeKeyPair, make_key_pair, stored_pairs
 from vcjob.controller.garbage import rarely_collected
+from vcjob.controller.key_pairs import MakeKeyPair, make_key_pair, stored_pairs
 from vcjob.controller.reading import without_templates
 from vcjob.controller.recorder import record_event
 from vcjob.controller.records import Record, Records
