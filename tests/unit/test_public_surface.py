@@ -55,7 +55,7 @@ def test_commands() -> None:
         *("ls", "get", "describe", "logs", "events", "wait"),
         *("suspend", "resume", "scale", "delete"),
         *("exec", "cp", "port-forward"),
-        "completion",
+        *("engine", "completion"),
     ]
 
 

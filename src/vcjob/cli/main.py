@@ -42,6 +42,7 @@ _SECTIONS = {
         "port-forward": ("vcjob.cli.port_forward", "port_forward", "Reach ports of a pod here."),
     },
     "Others": {
+        "engine": ("vcjob.cli.engine", "engine", "Serve this machine to Kubernetes clients."),
         "completion": ("vcjob.cli.completion", "completion", "Print a shell's completion script."),
     },
 }  # fmt: skip

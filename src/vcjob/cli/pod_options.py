@@ -1,0 +1,72 @@
+"""Options about what pods may have of this machine, which ``run`` and ``engine start`` share."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from vcjob.local.engine import EngineOptions
+
+Bind = tuple[Path, str, bool]
+"""Source, target, read only."""
+
+
+class BindType(click.ParamType[Bind]):
+    """``SRC:DST`` or ``SRC:DST:ro``: a directory or file of this machine shown inside pods."""
+
+    name = "SRC:DST[:ro]"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> Bind:
+        """Read the text; fails with an example of what would be right."""
+        source, colon, rest = value.partition(":")
+        target, _, mode = rest.partition(":")
+        if not source or not colon or not target.startswith("/") or mode not in ("", "ro", "rw"):
+            self.fail(
+                f"{value!r} is not SRC:DST or SRC:DST:ro with an absolute DST, "
+                "for example ./data:/data",
+                param,
+                ctx,
+            )
+        if target.strip("/").partition("/")[0] in ("", "proc", "sys"):
+            self.fail(
+                f"{target!r} belongs to the container's own system; choose another place, "
+                "for example /data",
+                param,
+                ctx,
+            )
+        path = Path(source).expanduser()
+        if not path.exists():
+            self.fail(f"{source!r} does not exist on this machine", param, ctx)
+        return path.resolve(), target, mode == "ro"
+
+
+_OPTIONS = (
+    click.option("-v", "--volume", "binds", type=BindType(), multiple=True,
+                 help="Show a file or directory of this machine inside every pod."),
+    click.option("--allow-host-path", "host_paths", multiple=True, metavar="DIR",
+                 type=click.Path(exists=True, file_okay=False, resolve_path=True, path_type=Path),
+                 help="Let hostPath volumes reach below DIR."),
+    click.option("--python", metavar="PATH", type=click.Path(exists=True, path_type=Path),
+                 help="The Python that pods see as python (an interpreter or an environment's "
+                 "directory). Default: the active environment, else vcjob's own."),
+)  # fmt: skip
+
+
+def pod_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the parameters ``binds``, ``host_paths`` and ``python``."""
+    for option in reversed(_OPTIONS):
+        function = option(function)
+    return function
+
+
+def engine_options(
+    binds: tuple[Bind, ...], host_paths: tuple[Path, ...], python: Path | None
+) -> "EngineOptions":
+    """What these parameters mean to the engine."""
+    from vcjob.local.engine import EngineOptions
+
+    return EngineOptions(
+        binds=binds, python=str(python.absolute()) if python else "", host_paths=host_paths
+    )

@@ -1,0 +1,233 @@
+"""The engine as a process that serves: from its lock to its end."""
+
+import asyncio
+import contextlib
+import errno
+import gc
+import ipaddress
+import logging
+import os
+import signal
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from vcjob import __version__
+from vcjob.api.errors import VcjobError
+from vcjob.local.apiserver.server import ApiServer, serve
+from vcjob.local.disk.database import Database
+from vcjob.local.engine import NODE_NAME, EngineOptions, Kept, LocalEngine
+from vcjob.local.service import kubeconfigs
+from vcjob.local.service.credentials import Credentials, credentials
+from vcjob.local.service.home import EngineHome, EngineRecord, write_private
+from vcjob.local.service.lost_pods import fail_lost_pods
+from vcjob.local.sharing import Sharing
+from vcjob.local.store import Store
+
+LOOPBACK = "127.0.0.1"
+
+_STOPPED = "Terminated"  # a kubelet's word for pods that its shutdown ends; an eviction
+_STOPPED_MESSAGE = "the engine was stopped, and ended this pod"
+
+_log = logging.getLogger(__name__)
+
+
+class PortTaken(VcjobError):
+    """The address that the engine was to listen on cannot be had."""
+
+
+class ServiceOptions(msgspec.Struct, frozen=True):
+    """How the engine serves.
+
+    ``port`` 0 is that of the last time, if it is free. ``kubeconfig`` is written besides the
+    engine's own; ``merge`` adds the engine to that file of the user's.
+    """
+
+    engine: EngineOptions = EngineOptions()
+    host: str = LOOPBACK
+    port: int = 0
+    kubeconfig: Path | None = None
+    merge: Path | None = None
+
+
+Ready = Callable[[EngineRecord], None]
+"""Called when requests are answered."""
+
+
+def run_service(home: EngineHome, options: ServiceOptions, ready: Ready) -> int:
+    """Serve until a signal, and return the exit code: 0 if that was asked for.
+
+    SIGTERM and SIGINT end the pods with their grace periods, a second one or SIGQUIT at once.
+    Must be called before an event loop. Raises AlreadyRunning, StateUnusable, MachineCannot,
+    PythonNotFound, PortTaken, KubeconfigRefused.
+    """
+    logging.basicConfig(
+        stream=sys.stderr, level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s"
+    )
+    lock = home.acquire()
+    try:
+        engine = LocalEngine(options.engine, of_service=True)
+        engine.prepare()
+        try:
+            database = Database(home.objects)
+            store = Store(time.time, disk=database, share=Sharing().share)
+            store.load(database.version, database.objects())
+            hosts = () if options.host == "0.0.0.0" else (options.host,)
+            secrets = credentials(home, hosts)
+            assert engine.machine  # raises PythonNotFound before anything is told
+        except BaseException:
+            engine.abandon()
+            raise
+        gc.collect()
+        gc.freeze()  # what was loaded stays: not to be looked through again and again
+        engine.kept = Kept(store, home.logs)
+        engine.on_problem = _log.warning
+        try:
+            return asyncio.run(_serve(home, options, engine, store, secrets, ready))
+        finally:
+            database.close()
+    finally:
+        os.close(lock)
+
+
+async def _serve(
+    home: EngineHome,
+    options: ServiceOptions,
+    engine: LocalEngine,
+    store: Store,
+    secrets: Credentials,
+    ready: Ready,
+) -> int:
+    stopping, at_once = _listen_for_signals()
+    lost = await fail_lost_pods(store, NODE_NAME, time.time())
+    if lost:
+        _log.warning("%d pods had ended with an earlier engine", lost)
+    async with engine, contextlib.AsyncExitStack() as stack:
+        server = ApiServer(store, secrets.token)
+        port = await _open(stack, server, home, options, secrets)
+        shown = f"[{options.host}]" if ":" in options.host else options.host
+        record = EngineRecord(
+            pid=os.getpid(),
+            started=time.time(),
+            address=f"https://{shown}:{port}",
+            kubeconfig=str(options.kubeconfig or home.kubeconfig),
+            version=__version__,
+            merged=str(options.merge or ""),
+        )
+        stack.callback(forget, home, record)
+        _tell_clients(home, options, record, secrets)
+        ready(record)
+        await _any(stopping.wait(), engine.lost)
+        if engine.lost.done():
+            _log.error("%s", engine.lost.result())
+            return 1
+        await _end_pods(engine, at_once)
+    return 0
+
+
+async def _open(
+    stack: contextlib.AsyncExitStack,
+    server: ApiServer,
+    home: EngineHome,
+    options: ServiceOptions,
+    secrets: Credentials,
+) -> int:
+    """Answer requests until the stack is left; returns the port, that of the last time if free."""
+    context = secrets.server_context()
+    remembered = home.path / "port"
+    wishes = [options.port] if options.port else [_number(remembered), 0]
+    for port in wishes:
+        try:
+            opened = serve(server, ssl_context=context, host=options.host, port=port)
+            found = await stack.enter_async_context(opened)
+        except OSError as error:
+            if error.errno == errno.EADDRINUSE and port and not options.port:
+                continue
+            raise PortTaken(
+                f"cannot listen on {options.host} port {port}: {os.strerror(error.errno or 0)}; "
+                "choose another one with --listen"
+            ) from error
+        write_private(remembered, str(found).encode())
+        return found
+    raise AssertionError("port 0 is always free")
+
+
+def _number(file: Path) -> int:
+    try:
+        return int(file.read_text())
+    except (OSError, ValueError):
+        return 0
+
+
+def _tell_clients(
+    home: EngineHome, options: ServiceOptions, record: EngineRecord, secrets: Credentials
+) -> None:
+    content = kubeconfigs.kubeconfig(_for_clients(record), secrets.authority, secrets.token)
+    kubeconfigs.write_kubeconfig(home.kubeconfig, content)
+    if options.kubeconfig:
+        kubeconfigs.write_kubeconfig(options.kubeconfig, content)
+    if options.merge:
+        kubeconfigs.merge(options.merge, content)
+    home.write_record(record)
+
+
+def _for_clients(record: EngineRecord) -> str:
+    """The address as clients on this machine use it."""
+    return record.address.replace("//0.0.0.0:", f"//{LOOPBACK}:").replace("//[::]:", "//[::1]:")
+
+
+def forget(home: EngineHome, record: EngineRecord) -> None:
+    """Take away what tells clients of an engine that has ended."""
+    if record.merged:
+        try:
+            kubeconfigs.unmerge(Path(record.merged))
+        except kubeconfigs.KubeconfigRefused as error:
+            _log.warning("%s", error)
+    home.forget(Path(record.kubeconfig))
+
+
+async def _end_pods(engine: LocalEngine, at_once: asyncio.Event) -> None:
+    """End all pods, with their grace periods unless that is cut short."""
+    await _any(engine.shut_down(_STOPPED, _STOPPED_MESSAGE), at_once.wait(), engine.lost)
+
+
+async def _any(*awaited: Awaitable[Any]) -> None:
+    """Return when one of them is done; what is not done then ends, but for futures."""
+    tasks = [asyncio.ensure_future(one) for one in awaited]
+    await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    for task in tasks:
+        if isinstance(task, asyncio.Task):
+            task.cancel()
+    await asyncio.wait([task for task in tasks if isinstance(task, asyncio.Task)])
+
+
+def _listen_for_signals() -> tuple[asyncio.Event, asyncio.Event]:
+    """Events for the wish to stop, and to stop at once."""
+    stopping, at_once = asyncio.Event(), asyncio.Event()
+
+    def stop() -> None:
+        if stopping.is_set():
+            at_once.set()
+        stopping.set()
+
+    def stop_at_once() -> None:
+        at_once.set()
+        stopping.set()
+
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop)
+    loop.add_signal_handler(signal.SIGQUIT, stop_at_once)
+    return stopping, at_once
+
+
+def is_loopback(host: str) -> bool:
+    """Whether an address can be reached from this machine only."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
