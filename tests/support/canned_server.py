@@ -10,7 +10,7 @@ from typing import Any
 
 from aiohttp import web
 
-from vcjob.kubernetes.kubeconfig import Server
+from vcjob.kubernetes.server import Server
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 

@@ -24,7 +24,7 @@ from vcjob.controller.cluster import (
 from vcjob.controller.controller import Controller
 from vcjob.core.times import timestamp
 from vcjob.kubernetes.cluster import KubernetesCluster
-from vcjob.kubernetes.kubeconfig import Server
+from vcjob.kubernetes.server import Server
 from vcjob.local.apiserver.paths import Place
 from vcjob.local.apiserver.query import Query
 from vcjob.local.apiserver.server import ApiServer, Door

@@ -19,7 +19,7 @@ from vcjob.cli.exit_codes import ExitCode
 
 if TYPE_CHECKING:
     from vcjob.kubernetes.cluster import KubernetesCluster
-    from vcjob.kubernetes.kubeconfig import Server
+    from vcjob.kubernetes.server import Server
 
 P = ParamSpec("P")
 CONTEXT_VARIABLE = "VCJOB_CONTEXT"

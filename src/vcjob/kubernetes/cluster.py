@@ -23,8 +23,8 @@ from vcjob.controller.cluster import (
 )
 from vcjob.kubernetes.connection import JSON, Connection, Query, object_path
 from vcjob.kubernetes.errors import Asked, event_error
-from vcjob.kubernetes.kubeconfig import Server
 from vcjob.kubernetes.lines import lines
+from vcjob.kubernetes.server import Server
 
 _MERGE_PATCH = "application/merge-patch+json"
 _PAGE = 500

@@ -5,13 +5,9 @@ Of the clients measured (one pod create: aiohttp 0.31 ms of CPU, lightkube 1.05,
 """
 
 import contextlib
-import ipaddress
-import socket
-import ssl
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from typing import Any, Self
-from urllib.parse import quote, urlencode, urlsplit
-from urllib.request import getproxies, proxy_bypass
+from urllib.parse import quote, urlencode
 
 import aiohttp
 import msgspec
@@ -21,22 +17,16 @@ from vcjob import __version__
 from vcjob.api.kinds import Kind
 from vcjob.controller.cluster import Unavailable
 from vcjob.kubernetes.credentials import Credential, Credentials
-from vcjob.kubernetes.errors import (
-    Asked,
-    KubeconfigError,
-    Unauthorized,
-    Unreachable,
-    error_of,
-)
-from vcjob.kubernetes.kubeconfig import Server
+from vcjob.kubernetes.errors import Asked, Unauthorized, error_of
+from vcjob.kubernetes.failures import in_a_sentence
+from vcjob.kubernetes.routes import is_loopback, lasting_socket, proxy_of
+from vcjob.kubernetes.server import Server
 from vcjob.kubernetes.tls import tls_context
 
 JSON = "application/json"
 _CONNECT_SECONDS = 10.0
 _ANSWER_SECONDS = 60.0
 _READ_BUFFER = 256 * 1024
-_ALIVE_AFTER_SECONDS = 30
-"""A peer that is gone without a word is noticed after this, and four questions 10 s apart."""
 
 Query = Sequence[tuple[str, str]]
 
@@ -86,15 +76,15 @@ class Connection:
         self.server = server
         self._credentials = credentials or Credentials(server)
         self._sessions: dict[Credential, aiohttp.ClientSession] = {}
-        self._proxy = _proxy(server)
+        self._proxy = proxy_of(server)
         self._fixed = {"User-Agent": f"vcjob/{__version__}"}
-        if _is_loopback(server.url):
+        if is_loopback(server.url):
             self._fixed["Accept-Encoding"] = "identity"  # packing costs more than it saves here
 
     @property
     def name(self) -> str:
         """What messages call the server."""
-        return f"{self.server.name} ({self.server.url})" if self.server.name else self.server.url
+        return self.server.shown
 
     async def __aenter__(self) -> Self:
         return self
@@ -147,7 +137,7 @@ class Connection:
         self, path: str, asked: Asked, *, protocols: Sequence[str], query: Query = ()
     ) -> AsyncIterator[aiohttp.ClientWebSocketResponse]:
         """Open a WebSocket that speaks one of ``protocols``."""
-        with self._errors(asked):
+        with in_a_sentence(self.server, asked):
             for last in (False, True):
                 session, credential = await self._session()
                 try:
@@ -172,7 +162,7 @@ class Connection:
                     f"{self.name} speaks none of the protocols {', '.join(protocols)}, "
                     f"which are needed to {asked}"
                 )
-            with self._errors(asked):
+            with in_a_sentence(self.server, asked):
                 yield socket_
         finally:
             await socket_.close()
@@ -188,7 +178,7 @@ class Connection:
         timeout: aiohttp.ClientTimeout,
         body: bytes | None = None,
     ) -> AsyncIterator[aiohttp.ClientResponse]:
-        with self._errors(asked):
+        with in_a_sentence(self.server, asked):
             for last in (False, True):
                 session, credential = await self._session()
                 async with session.request(
@@ -220,7 +210,7 @@ class Connection:
             connector = aiohttp.TCPConnector(
                 limit=0,  # callers bound what they do at once; watches must not wait for each other
                 ssl=tls_context(self.server, shown) if secure else True,
-                socket_factory=_lasting_socket,
+                socket_factory=lasting_socket,
             )
             self._sessions[shown] = aiohttp.ClientSession(
                 connector=connector,
@@ -247,39 +237,6 @@ class Connection:
         encoded = f"?{urlencode(query)}" if query else ""
         return URL(f"{self.server.url}{path}{encoded}", encoded=True)
 
-    @contextlib.contextmanager
-    def _errors(self, asked: Asked) -> Iterator[None]:
-        """Say in one sentence what went wrong on the way."""
-        url = self.server.url
-        try:
-            yield
-        except aiohttp.ClientConnectorCertificateError as error:
-            raise Unreachable(
-                f"the certificate of {url} is not to be trusted: {_why(error.certificate_error)}; "
-                "compare certificate-authority and server of the kubeconfig file"
-            ) from error
-        except aiohttp.ClientSSLError as error:
-            raise Unreachable(f"no TLS with {url}: {_why(error.os_error)}") from error
-        except (aiohttp.ClientProxyConnectionError, aiohttp.ClientHttpProxyError) as error:
-            raise Unreachable(f"the proxy {self._proxy} cannot be used: {_why(error)}") from error
-        except aiohttp.ClientConnectorDNSError as error:
-            host = urlsplit(url).hostname
-            raise Unreachable(f"the name of the server, {host}, is not known") from error
-        except aiohttp.ClientConnectorError as error:
-            raise Unreachable(f"nothing answers at {url}: {_why(error.os_error)}") from error
-        except aiohttp.ConnectionTimeoutError as error:
-            raise Unreachable(f"nothing answers at {url}: no connection in time") from error
-        except (aiohttp.InvalidUrlClientError, aiohttp.NonHttpUrlClientError) as error:
-            raise KubeconfigError(f"{url} is not the URL of a server") from error
-        except TimeoutError as error:
-            raise Unavailable(
-                f"{self.name} did not answer in time when asked to {asked}"
-            ) from error
-        except aiohttp.ClientError as error:
-            raise Unavailable(
-                f"the connection to {self.name} broke when asked to {asked}: {_why(error)}"
-            ) from error
-
     def decode(self, answer: Answer, asked: Asked) -> Any:
         """The JSON of an answer; raises Unavailable if it is none."""
         try:
@@ -299,51 +256,3 @@ async def _keep_refusal(
         body = await response.read()
         raise _Refused(response.status, response.headers, body)
     return response
-
-
-def _lasting_socket(address: Any) -> socket.socket:
-    family, kind, protocol = address[:3]
-    made = socket.socket(family, kind, protocol)
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    for option, value in (
-        (socket.TCP_KEEPIDLE, _ALIVE_AFTER_SECONDS),
-        (socket.TCP_KEEPINTVL, 10),
-        (socket.TCP_KEEPCNT, 4),
-    ):
-        made.setsockopt(socket.IPPROTO_TCP, option, value)
-    return made
-
-
-def _proxy(server: Server) -> str | None:
-    """The proxy of the kubeconfig file, else the environment's, as Go's clients choose it."""
-    parts = urlsplit(server.url)
-    proxy = server.proxy
-    if not proxy and not _is_loopback(server.url):
-        host = parts.hostname or ""
-        if not proxy_bypass(host):
-            proxy = getproxies().get(parts.scheme, "")
-    if proxy and urlsplit(proxy).scheme not in ("http", "https"):
-        raise KubeconfigError(
-            f"the proxy {proxy} of {server.name} is of a kind that is not known; "
-            "http:// and https:// are"
-        )
-    return proxy or None
-
-
-def _is_loopback(url: str) -> bool:
-    host = urlsplit(url).hostname or ""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
-def _why(error: BaseException | None) -> str:
-    """The reason of an error in a few words."""
-    if isinstance(error, ssl.SSLCertVerificationError):
-        return error.verify_message
-    if isinstance(error, ssl.SSLError):
-        return (error.reason or str(error)).lower().replace("_", " ")
-    if isinstance(error, OSError) and error.strerror:
-        return error.strerror.lower()
-    return str(error) or type(error).__name__

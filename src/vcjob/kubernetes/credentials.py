@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 
 from vcjob.kubernetes.errors import KubeconfigError
-from vcjob.kubernetes.kubeconfig import ExecPlugin, Server
+from vcjob.kubernetes.server import ExecPlugin, Server
 
 _TOKEN_FILE_SECONDS = 60.0
 _PLUGIN_SECONDS = 60.0

@@ -16,69 +16,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import yaml
 
 from vcjob.api.suggestions import suggest
 from vcjob.kubernetes.errors import KubeconfigError
+from vcjob.kubernetes.server import EXEC_VERSIONS, ExecPlugin, Server
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _DEFAULT_FILE = Path(".kube") / "config"
-_EXEC_VERSIONS = (
-    "client.authentication.k8s.io/v1",
-    "client.authentication.k8s.io/v1beta1",
-)
-
-
-class ExecPlugin(msgspec.Struct, frozen=True, rename="camel"):
-    """A program that hands out credentials. ``directory`` is that of the kubeconfig file."""
-
-    command: str
-    api_version: str = _EXEC_VERSIONS[0]
-    args: tuple[str, ...] = ()
-    env: tuple[tuple[str, str], ...] = ()
-    install_hint: str = ""
-    provide_cluster_info: bool = False
-    directory: str = ""
-
-
-class Server(msgspec.Struct, frozen=True):
-    """An API server and the credentials for it, as one context names them.
-
-    Attributes:
-        url: ``https://host:port``, perhaps with a path; without a slash at its end.
-        name: what messages call it: the context's name.
-        namespace: the context's namespace, "default" where it has none.
-        authority: PEM text of the certificate authorities; empty for those of this machine.
-        certificate: PEM text of the client certificate, or empty.
-        key: PEM text of its key, or empty.
-        token: a bearer token, or empty.
-        token_file: a file that holds the token and is read again, or empty.
-        basic: user name and password, or None.
-        plugin: the program to ask for credentials, or None.
-        proxy: URL of the proxy, or empty.
-        tls_name: the name that the server's certificate must bear, where it is not the host's.
-        unverified: take any certificate of the server.
-        impersonate: headers by which to act as somebody else.
-    """
-
-    url: str
-    name: str = ""
-    namespace: str = "default"
-    authority: str = ""
-    certificate: str = ""
-    key: str = ""
-    token: str = ""
-    token_file: str = ""
-    basic: tuple[str, str] | None = None
-    plugin: ExecPlugin | None = None
-    proxy: str = ""
-    tls_name: str = ""
-    unverified: bool = False
-    impersonate: tuple[tuple[str, str], ...] = ()
-
-    def __repr__(self) -> str:
-        return f"Server({self.url!r}, {self.name!r})"  # credentials must not get into logs
 
 
 def kubeconfig_files(environment: Mapping[str, str] = os.environ) -> tuple[Path, ...]:
@@ -300,8 +245,8 @@ def _plugin(user: _Section) -> ExecPlugin | None:
     if not isinstance(body, dict) or not isinstance(body.get("command"), str):
         raise user.error("exec names no command")
     version = body.get("apiVersion")
-    if version not in _EXEC_VERSIONS:
-        raise user.error(f"exec has apiVersion {version!r}; known are {', '.join(_EXEC_VERSIONS)}")
+    if version not in EXEC_VERSIONS:
+        raise user.error(f"exec has apiVersion {version!r}; known are {', '.join(EXEC_VERSIONS)}")
     try:
         env = tuple((str(item["name"]), str(item["value"])) for item in body.get("env") or ())
     except (TypeError, KeyError) as error:

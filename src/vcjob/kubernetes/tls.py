@@ -5,7 +5,7 @@ import ssl
 
 from vcjob.kubernetes.credentials import Credential
 from vcjob.kubernetes.errors import KubeconfigError
-from vcjob.kubernetes.kubeconfig import Server
+from vcjob.kubernetes.server import Server
 
 
 def tls_context(server: Server, credential: Credential) -> ssl.SSLContext:

@@ -24,7 +24,7 @@ from vcjob.controller.cluster import (
 )
 from vcjob.kubernetes.connection import Connection, object_path
 from vcjob.kubernetes.errors import Asked, KubeconfigError, NotServed, Unauthorized, Unreachable
-from vcjob.kubernetes.kubeconfig import Server
+from vcjob.kubernetes.server import Server
 
 GET = Asked("get", POD, "default", "p")
 

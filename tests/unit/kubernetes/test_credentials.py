@@ -10,7 +10,7 @@ import pytest
 
 from vcjob.kubernetes.credentials import Credential, Credentials
 from vcjob.kubernetes.errors import KubeconfigError
-from vcjob.kubernetes.kubeconfig import ExecPlugin, Server
+from vcjob.kubernetes.server import ExecPlugin, Server
 
 VERSION = "client.authentication.k8s.io/v1"
 NOW = 1_700_000_000.0

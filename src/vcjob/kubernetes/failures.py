@@ -1,0 +1,56 @@
+"""What can go wrong on the way to a server and back: aiohttp's errors as ours."""
+
+import contextlib
+import ssl
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+import aiohttp
+
+from vcjob.controller.cluster import Unavailable
+from vcjob.kubernetes.errors import Asked, KubeconfigError, Unreachable
+from vcjob.kubernetes.routes import proxy_of
+from vcjob.kubernetes.server import Server
+
+
+@contextlib.contextmanager
+def in_a_sentence(server: Server, asked: Asked) -> Iterator[None]:
+    """Raise what goes wrong on the way to a server as an error that says so in a sentence."""
+    url = server.url
+    try:
+        yield
+    except aiohttp.ClientConnectorCertificateError as error:
+        raise Unreachable(
+            f"the certificate of {url} is not to be trusted: {_why(error.certificate_error)}; "
+            "compare certificate-authority and server of the kubeconfig file"
+        ) from error
+    except aiohttp.ClientSSLError as error:
+        raise Unreachable(f"no TLS with {url}: {_why(error.os_error)}") from error
+    except (aiohttp.ClientProxyConnectionError, aiohttp.ClientHttpProxyError) as error:
+        raise Unreachable(f"the proxy {proxy_of(server)} cannot be used: {_why(error)}") from error
+    except aiohttp.ClientConnectorDNSError as error:
+        host = urlsplit(url).hostname
+        raise Unreachable(f"the name of the server, {host}, is not known") from error
+    except aiohttp.ClientConnectorError as error:
+        raise Unreachable(f"nothing answers at {url}: {_why(error.os_error)}") from error
+    except aiohttp.ConnectionTimeoutError as error:
+        raise Unreachable(f"nothing answers at {url}: no connection in time") from error
+    except (aiohttp.InvalidUrlClientError, aiohttp.NonHttpUrlClientError) as error:
+        raise KubeconfigError(f"{url} is not the URL of a server") from error
+    except TimeoutError as error:
+        raise Unavailable(f"{server.shown} did not answer in time when asked to {asked}") from error
+    except aiohttp.ClientError as error:
+        raise Unavailable(
+            f"the connection to {server.shown} broke when asked to {asked}: {_why(error)}"
+        ) from error
+
+
+def _why(error: BaseException | None) -> str:
+    """The reason of an error in a few words."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return error.verify_message
+    if isinstance(error, ssl.SSLError):
+        return (error.reason or str(error)).lower().replace("_", " ")
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror.lower()
+    return str(error) or type(error).__name__
