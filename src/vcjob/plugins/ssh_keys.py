@@ -6,7 +6,7 @@ class UnreadableKey(Exception):
 
 
 def fits(private: str, public: str) -> bool:
-    """Whether ``public`` (one line as in ``id_rsa.pub``) belongs to ``private`` (PEM or OpenSSH).
+    """Whether ``public`` (as in ``id_rsa.pub`` or ``authorized_keys``) belongs to ``private`` (PEM or OpenSSH).
 
     Raises UnreadableKey.
     """
@@ -26,4 +26,4 @@ def fits(private: str, public: str) -> bool:
         raise UnreadableKey("it has a passphrase, which nobody types in a pod") from error
     except (ValueError, UnsupportedAlgorithm) as error:
         raise UnreadableKey("it is no private key in a form that ssh takes") from error
-    return public.split()[:2] == line.decode().split()[:2]
+    return line.decode().split()[1] in public.split()  # options may stand before it

@@ -154,6 +154,30 @@ def test_a_host_that_comes_later_is_in_the_configuration_and_the_keys_stay() -> 
     simulated(story)
 
 
+def test_a_job_that_changed_while_suspended_goes_on_with_its_keys_and_all_hosts() -> None:
+    """User cases P49 and P50: whoever starts first finds, and waits for, all that there are now."""
+
+    async def story(world: Simulation) -> None:
+        await run(world, job(1))
+        before = await secret(world)
+        await world.command("lc", "AbortJob")
+        await world.settle()
+        assert await world.phase("lc") == "Aborted"
+        tasks = (await world.job("lc"))["spec"]["tasks"]
+        await world.patch_job("lc", {"spec": {"tasks": [{**tasks[0], "replicas": 3}]}})
+        await world.command("lc", "ResumeJob")
+        await world.settle()
+        await world.admit()
+        await world.settle()
+        assert len(await world.pods()) == 3
+        after = await secret(world)
+        assert "Host lc-worker-2\n" in after.pop("config")
+        assert "originalhost" in before.pop("config")
+        assert after == before
+
+    simulated(story)
+
+
 def test_a_secret_that_somebody_deleted_comes_back_with_the_same_keys() -> None:
     async def story(world: Simulation) -> None:
         await run(world, job())

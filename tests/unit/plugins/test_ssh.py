@@ -214,6 +214,7 @@ def test_an_rsa_key_fits_its_public_key_whatever_its_comment() -> None:
     )
     assert fits(private, public.decode())
     assert fits(private, f"{public.decode()} somebody")
+    assert fits(private, f'from="10.0.0.0/8" {public.decode()}')
     with pytest.raises(UnreadableKey) as caught:
         fits(private.replace("A", "!"), public.decode())
     assert private[40:80] not in str(caught.value)
