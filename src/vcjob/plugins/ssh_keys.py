@@ -6,7 +6,7 @@ class UnreadableKey(Exception):
 
 
 def fits(private: str, public: str) -> bool:
-    """Whether ``public`` (as in ``id_rsa.pub`` or ``authorized_keys``) belongs to ``private`` (PEM or OpenSSH).
+    """Whether ``public`` (as in ``id_rsa.pub``) belongs to ``private`` (PEM or OpenSSH form).
 
     Raises UnreadableKey.
     """
