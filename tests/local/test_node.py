@@ -221,7 +221,10 @@ def test_a_request_that_cannot_be_carried_out_is_answered(tmp_path: Path) -> Non
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="an ordinary user's map may hold one number only")
-def test_a_container_runs_as_the_user_it_names(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("user", "rights"), [(1234, "0000000000000000"), (0, "00000000a80425fb")])
+def test_a_container_runs_as_the_user_and_groups_it_names(
+    tmp_path: Path, user: int, rights: str
+) -> None:
     volume = tmp_path / "volume"
     volume.mkdir()
     os.chown(volume, 0, 3000)
@@ -233,7 +236,7 @@ def test_a_container_runs_as_the_user_it_names(tmp_path: Path) -> None:
                 "id -u; id -g; id -G; grep CapEff /proc/self/status;"
                 "touch /v/f && stat -c %u:%g /v/f; cat /etc/hostname >/dev/null && echo read",
                 environment=ENVIRONMENT,
-                user=1234,
+                user=user,
                 group=2000,
                 groups=(3000,),
                 mounts=(BindMount(str(volume), "/v"),),
@@ -241,7 +244,7 @@ def test_a_container_runs_as_the_user_it_names(tmp_path: Path) -> None:
             return ended.output
 
     assert asyncio.run(main()).split("\n")[:-1] == [
-        *("1234", "2000", "2000 3000", "CapEff:\t0000000000000000", "1234:3000"),
+        *(str(user), "2000", "2000 3000", f"CapEff:\t{rights}", f"{user}:3000"),
         "read",
     ]
 

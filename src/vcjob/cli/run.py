@@ -4,6 +4,7 @@ This file turns arguments into what the engine wants and refuses what cannot wor
 starts; ``cli/follow.py`` follows the Jobs to their end.
 """
 
+import os
 from pathlib import Path
 
 import click
@@ -56,6 +57,11 @@ class _Bind(click.ParamType[tuple[Path, str, bool]]):
 @click.option("--python", metavar="PATH", type=click.Path(exists=True, path_type=Path),
               help="The Python that pods see as python (an interpreter or an environment's "
               "directory). Default: the active environment, else vcjob's own.")  # fmt: skip
+@click.option(
+    "--map-users",
+    is_flag=True,
+    help="As root: give pods unprivileged user numbers instead of root's own.",
+)
 @click.option("--scale", "scales", multiple=True, metavar="TASK=N",
               help="Run N replicas of TASK instead of what the manifest says.")  # fmt: skip
 @click.option("--timeout", type=DurationType(), help="Terminate the Jobs after this long.")
@@ -67,6 +73,7 @@ def run(
     binds: tuple[tuple[Path, str, bool], ...],
     host_paths: tuple[Path, ...],
     python: Path | None,
+    map_users: bool,
     scales: tuple[str, ...],
     timeout: float | None,
     keep: bool,
@@ -78,6 +85,10 @@ def run(
     FILE is a manifest, or - for standard input. Other objects in it (ConfigMaps, Secrets, Queues,
     …) are made first.
     """
+    if map_users and os.geteuid() != 0:
+        raise click.UsageError(
+            "--map-users is for root; started by another user, pods have none of root's numbers"
+        )
     # Imported here: --help must not pay for them.
     from vcjob.cli.manifests import load
     from vcjob.cli.preparation import apply_scalings
@@ -98,7 +109,13 @@ def run(
     from vcjob.local.run_directory import StateUnusable
     from vcjob.local.sandbox.python import PythonNotFound
 
-    options = EngineOptions(binds=binds, python=str(python or ""), host_paths=host_paths, keep=keep)
+    options = EngineOptions(
+        binds=binds,
+        python=str(python or ""),
+        host_paths=host_paths,
+        keep=keep,
+        map_users=map_users,
+    )
     try:
         engine = LocalEngine(options)
         # The node process is forked before the rest is imported, and sets itself up meanwhile.

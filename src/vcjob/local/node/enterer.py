@@ -219,7 +219,7 @@ def take_rights(identity: Identity, last_capability: int) -> None:
     for capability in range(last_capability + 1):
         if not identity.bounding >> capability & 1:
             syscalls.drop_from_bounding_set(capability)
-    if identity.groups or identity.user:
+    if identity.user or identity.group or any(identity.groups):
         os.setgroups(identity.groups)
     os.setresgid(identity.group, identity.group, identity.group)
     os.setresuid(identity.user, identity.user, identity.user)

@@ -137,9 +137,8 @@ class Entering:
                 one.request,
                 Identity(
                     container.user,
-                    # A container of user 0 has the node's groups, see ``spawn.py``.
-                    container.group_number if container.user else 0,
-                    container.groups if container.user else (),
+                    container.group_number,
+                    container.groups,
                     int(status["CapBnd"], 16),
                     container.capabilities,
                 ),

@@ -24,6 +24,7 @@ from vcjob.local.node.cgroups import ControlGroups
 from vcjob.local.node.identity import IdMapRefused, IdMaps, choose_maps, write_maps
 from vcjob.local.node.messages import StartFailed
 from vcjob.local.node.options import NodeOptions
+from vcjob.local.node.passages import open_passages
 from vcjob.local.node.probe import MachineCannot, Step, explain
 
 FirstProcess = Callable[[socket.socket, NodeOptions, ControlGroups | None], None]
@@ -149,6 +150,9 @@ def _make_namespaces(
     groups: ControlGroups | None,
 ) -> None:
     try:
+        if options.move_root:
+            with step(Step.PASSAGES):
+                open_passages(options.passages)
         with step(Step.USER_NAMESPACE):
             syscalls.unshare(syscalls.CLONE_NEWUSER)
     except StepFailed as failed:

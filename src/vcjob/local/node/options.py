@@ -8,8 +8,10 @@ class NodeOptions(msgspec.Struct, frozen=True):
 
     ``directory`` is a private directory (0700) of this run that exists; the node mounts its own
     files there, visible to nobody else. ``move_root`` (``--map-users``): started as root, give
-    pods unprivileged user numbers instead of root's.
+    pods unprivileged user numbers instead of root's; ``passages`` are places that they get to
+    although they may lie below directories that only root may enter.
     """
 
     directory: str
     move_root: bool = False
+    passages: tuple[str, ...] = ()

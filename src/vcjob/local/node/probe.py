@@ -21,6 +21,7 @@ class MachineCannot(VcjobError):
 class Step(StrEnum):
     """The steps of making the world, in order; the value is how it reads in a sentence."""
 
+    PASSAGES = "show the moved root what lies below directories of root"
     USER_NAMESPACE = "make a user namespace"
     ID_MAPS = "map user and group numbers into it"
     NAMESPACES = "make network, mount, pid and ipc namespaces"

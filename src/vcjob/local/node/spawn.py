@@ -112,6 +112,8 @@ def start_sandbox(
             if gate:
                 gate.enter()
                 _limit(request)
+                if request.group or any(request.groups):  # a map of one number has no others
+                    _become(request)
             else:
                 _limit(request)
                 _become(request)

@@ -53,6 +53,18 @@ def ownership(pod: Object, maps: IdMaps, privileged: bool) -> Ownership:
     )
 
 
+def make_directories(path: str, owner: Ownership) -> None:
+    """Make a directory and those above it that are missing, for the root of the pods' world.
+
+    Nobody but that user, who may have an unprivileged number, and root get below them.
+    """
+    if os.path.isdir(path):
+        return
+    make_directories(os.path.dirname(path), owner)
+    os.mkdir(path, 0o700)
+    os.chown(path, owner.user, owner.group)
+
+
 def make_writable(directory: str, owner: Ownership) -> None:
     """Open a volume's own directory to all of the pod's users; with fsGroup, new files get it."""
     os.chown(directory, owner.user, owner.group)

@@ -18,7 +18,12 @@ from vcjob.local.volumes import atomic, plan
 from vcjob.local.volumes.content import File, Files, references, volume_files
 from vcjob.local.volumes.host_paths import Allowed, find_host_path, open_host_path
 from vcjob.local.volumes.objects import Find, MissingReference, VolumeRefused
-from vcjob.local.volumes.ownership import give_to_group, make_writable, ownership
+from vcjob.local.volumes.ownership import (
+    give_to_group,
+    make_directories,
+    make_writable,
+    ownership,
+)
 from vcjob.local.volumes.plan import Mount
 from vcjob.local.volumes.shared import SharedFiles
 
@@ -195,9 +200,11 @@ class PodVolumes:
         """
         kept = os.path.join(self._directory, "parts", name, os.path.basename(current))
         if not os.path.isdir(kept):
-            os.makedirs(os.path.dirname(kept), mode=0o700, exist_ok=True)
+            make_directories(os.path.dirname(kept), self._owner)
             remove_tree(f"{kept}.new")
             shutil.copytree(current, f"{kept}.new", copy_function=os.link)
+            for folder, _, _ in os.walk(f"{kept}.new"):
+                os.chown(folder, self._owner.user, self._owner.group)
             os.rename(f"{kept}.new", kept)
         return kept
 
@@ -275,7 +282,7 @@ class PodVolumes:
         if obj is not None and (obj.get("spec") or {}).get("volumeMode") == "Block":
             raise VolumeRefused(f'claim "{claim}": block devices are not to be had here')
         if not os.path.isdir(directory):
-            os.makedirs(directory, mode=0o700)
+            make_directories(directory, self._owner)
             make_writable(directory, self._owner)
         elif self._owner.shared:
             give_to_group(directory, self._owner)
@@ -289,8 +296,7 @@ class PodVolumes:
 
     def _make_directory(self, name: str) -> str:
         place = self._place(name)
-        os.makedirs(os.path.dirname(place), mode=0o700, exist_ok=True)
-        os.makedirs(place, exist_ok=True)
+        make_directories(place, self._owner)
         return place
 
 

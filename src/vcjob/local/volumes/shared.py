@@ -13,7 +13,7 @@ import msgspec
 from vcjob.api.types import Object
 from vcjob.local.volumes import atomic
 from vcjob.local.volumes.content import KINDS, Files
-from vcjob.local.volumes.ownership import Ownership
+from vcjob.local.volumes.ownership import Ownership, make_directories
 
 _SHARED_PARTS = frozenset(("configMap", "secret"))
 
@@ -40,7 +40,7 @@ class SharedFiles:
         """Make the directory hold ``files``, as of now for all that use it. Raises OSError."""
         if self._held.get(place) == files:
             return
-        os.makedirs(place, mode=0o700, exist_ok=True)
+        make_directories(place, owner)
         os.chown(place, owner.user, owner.group)
         os.chmod(place, 0o755)
         atomic.write_files(place, files, owner.user, owner.group)
