@@ -1,6 +1,7 @@
 """``vcjob engine``: the engine of this machine as a service for any Kubernetes client."""
 
 import asyncio
+import ipaddress
 from collections import Counter
 from pathlib import Path
 
@@ -31,7 +32,12 @@ class _Address(click.ParamType[tuple[str, int]]):
             host, port = value, "0"
         if not port.isdigit() or int(port) > 65535:
             self.fail(f"{value!r} is not HOST:PORT, for example 127.0.0.1:6443", param, ctx)
-        return host.strip("[]") or "127.0.0.1", int(port)
+        host = host.strip("[]") or "127.0.0.1"
+        try:
+            ipaddress.ip_address(host)
+        except ValueError:
+            self.fail(f"{host!r} is not an address of this machine, such as 127.0.0.1", param, ctx)
+        return host, int(port)
 
 
 @engine.command(

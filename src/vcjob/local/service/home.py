@@ -15,6 +15,7 @@
 import contextlib
 import fcntl
 import os
+import select
 import time
 from pathlib import Path
 
@@ -188,4 +189,11 @@ def _try_lock(descriptor: int) -> bool:
 
 
 def _is_alive(pid: int) -> bool:
-    return pid > 0 and Path(f"/proc/{pid}").exists()
+    try:
+        process = os.pidfd_open(pid)
+    except OSError:
+        return False
+    try:
+        return not select.select([process], [], [], 0)[0]
+    finally:
+        os.close(process)

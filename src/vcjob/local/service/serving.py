@@ -8,6 +8,7 @@ import ipaddress
 import logging
 import os
 import signal
+import socket
 import sys
 import time
 from collections.abc import Awaitable, Callable
@@ -76,8 +77,7 @@ def run_service(home: EngineHome, options: ServiceOptions, ready: Ready) -> int:
             database = Database(home.objects)
             store = Store(time.time, disk=database, share=Sharing().share)
             store.load(database.version, database.objects())
-            hosts = () if options.host == "0.0.0.0" else (options.host,)
-            secrets = credentials(home, hosts)
+            secrets = credentials(home, _names(options.host))
             assert engine.machine  # raises PythonNotFound before anything is told
         except BaseException:
             engine.abandon()
@@ -107,7 +107,7 @@ async def _serve(
     if lost:
         _log.warning("%d pods had ended with an earlier engine", lost)
     async with engine, contextlib.AsyncExitStack() as stack:
-        server = ApiServer(store, secrets.token)
+        server = ApiServer(store, secrets.token, hosts=_names(options.host))
         port = await _open(stack, server, home, options, secrets)
         shown = f"[{options.host}]" if ":" in options.host else options.host
         record = EngineRecord(
@@ -225,9 +225,19 @@ def _listen_for_signals() -> tuple[asyncio.Event, asyncio.Event]:
     return stopping, at_once
 
 
+def _names(host: str) -> tuple[str, ...]:
+    """Names and addresses by which clients reach what listens on ``host``."""
+    if is_loopback(host):
+        return ()
+    if not ipaddress.ip_address(host).is_unspecified:
+        return (host,)
+    name = socket.gethostname()
+    with contextlib.suppress(OSError):
+        found = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
+        return (name, *sorted({str(address[0]) for *_, address in found}))
+    return (name,)
+
+
 def is_loopback(host: str) -> bool:
     """Whether an address can be reached from this machine only."""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
+    return ipaddress.ip_address(host).is_loopback

@@ -1,0 +1,212 @@
+"""The engine as a process of its own: what survives its end, and what does not."""
+
+import asyncio
+import os
+import select
+import signal
+import socket
+import stat
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from cli_runs import Ended, Manifest, environment, job, run, start, task
+
+from vcjob.api.kinds import CONFIG_MAP, EVENT, JOB, POD, Kind
+from vcjob.api.types import Object
+from vcjob.kubernetes.cluster import KubernetesCluster
+from vcjob.kubernetes.kubeconfig import read_kubeconfig
+
+pytestmark = pytest.mark.local
+
+WAITS = (
+    "sh",
+    "-c",
+    "trap 'echo bye; exit 0' TERM; echo up; while :; do sleep 0.1; done",
+)
+EVICTED = [{"event": "PodEvicted", "action": "AbortJob"}]
+
+
+class Service:
+    """The engine of one test's state directory."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.home = Path(environment(directory)["XDG_STATE_HOME"]) / "vcjob" / "engine"
+
+    def vcjob(self, *arguments: str | Path) -> Ended:
+        return run(self.directory, "engine", *arguments)
+
+    def start(self, *options: str | Path) -> None:
+        started = self.vcjob("start", "--detach", *options)
+        assert started.code == 0, started
+
+    @property
+    def pid(self) -> int:
+        return int((self.home / "lock").read_text())
+
+    def kill(self) -> None:
+        """End it as the kernel does when memory runs out, and wait until it is gone."""
+        process = os.pidfd_open(self.pid)
+        os.kill(self.pid, signal.SIGKILL)
+        select.select([process], [], [])
+        os.close(process)
+
+    def ask(self, question: Callable[[KubernetesCluster], Any]) -> Any:
+        async def asking() -> Any:
+            server = read_kubeconfig((self.home / "kubeconfig",))
+            async with KubernetesCluster.of(server) as cluster:
+                return await question(cluster)
+
+        return asyncio.run(asyncio.wait_for(asking(), 30))
+
+    def create(self, kind: Kind, obj: Manifest) -> Object:
+        metadata = {"namespace": "default", **obj["metadata"]}
+        return self.ask(lambda cluster: cluster.create(kind, {**obj, "metadata": metadata}))
+
+    def get(self, kind: Kind, name: str) -> Object:
+        return self.ask(lambda cluster: cluster.get(kind, "default", name))
+
+    def until(self, kind: Kind, name: str, reached: Callable[[Object], bool]) -> Object:
+        """The object as soon as it is so."""
+
+        async def waiting(cluster: KubernetesCluster) -> Object:
+            listed = await cluster.list(kind, "default")
+            for obj in listed.items:
+                if obj["metadata"]["name"] == name and reached(obj):
+                    return obj
+            async for event in cluster.watch(kind, listed.resource_version, "default"):
+                if event.object["metadata"].get("name") == name and reached(event.object):
+                    return event.object
+            raise AssertionError("the watch ended")
+
+        return self.ask(waiting)
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[Service]:
+    tested = Service(tmp_path)
+    yield tested
+    ended = tested.vcjob("stop", "--now")
+    assert ended.code == 0, ended
+
+
+def phase(name: str) -> Callable[[Object], bool]:
+    """Whether a Job, or a pod, is in a phase."""
+
+    def reached(obj: Object) -> bool:
+        status = obj.get("status") or {}
+        return name in (status.get("phase"), (status.get("state") or {}).get("phase"))
+
+    return reached
+
+
+def test_it_starts_once_tells_where_it_is_and_stops_without_a_trace(service: Service) -> None:
+    service.start()
+    status = service.vcjob("status")
+    assert status.code == 0
+    shown = dict(line.split(":", 1) for line in status.out.splitlines())
+    assert shown["kubeconfig"].strip() == str(service.home / "kubeconfig")
+    assert shown["jobs"].strip() == "none"
+    for path in service.home.rglob("*"):
+        mode = stat.S_IMODE(path.stat().st_mode)
+        assert mode == (0o700 if path.is_dir() else 0o600), path
+
+    again = service.vcjob("start", "--detach")
+    assert (again.code, str(service.pid) in again.err) == (1, True), again
+
+    process = os.pidfd_open(service.pid)
+    assert service.vcjob("stop").code == 0
+    assert select.select([process], [], [], 0)[0]  # it has ended
+    os.close(process)
+    assert not list((service.home.parent / "runs").iterdir())
+    assert not (service.home / "kubeconfig").exists()
+    assert service.vcjob("stop").code == 0
+    assert service.vcjob("status").code == 1
+
+
+def test_in_the_foreground_a_signal_ends_it(service: Service) -> None:
+    process = start(service.directory, "engine", "start")
+    assert process.stderr is not None
+    assert b"serves at https://127.0.0.1:" in process.stderr.readline()
+    process.send_signal(signal.SIGINT)
+    assert Ended(process).code == 0
+
+
+def test_killed_it_has_lost_nothing_and_policies_act_on_its_pods(service: Service) -> None:
+    service.start()
+    service.create(JOB, job("short", task("only", ("sh", "-c", "echo done"))))
+    service.until(JOB, "short", phase("Completed"))
+    service.create(JOB, job("long", task("only", WAITS), policies=EVICTED))
+    service.until(POD, "long-only-0", phase("Running"))
+    before = service.create(CONFIG_MAP, {"metadata": {"name": "kept"}, "data": {"a": "b"}})
+
+    service.kill()
+    assert service.vcjob("status").code == 1
+    service.start()
+
+    assert service.get(CONFIG_MAP, "kept") == before
+    assert phase("Completed")(service.get(JOB, "short"))
+    assert (service.home / "logs/default_short-only-0/main/0.log").read_text() == "done\n"
+    after = service.create(CONFIG_MAP, {"metadata": {"name": "later"}})["metadata"]
+    assert int(after["resourceVersion"]) > int(before["metadata"]["resourceVersion"])
+    service.until(JOB, "long", phase("Aborted"))
+    events = service.ask(lambda cluster: cluster.list(EVENT, "default")).items
+    assert {"short", "long"} <= {event["involvedObject"]["name"] for event in events}
+
+
+def test_pods_of_a_killed_engine_have_failed_with_a_reason(service: Service) -> None:
+    service.start()
+    service.create(POD, {"metadata": {"name": "alone"}, **pod(WAITS)})
+    service.until(POD, "alone", phase("Running"))
+    service.kill()
+    service.start()
+    status = service.get(POD, "alone")["status"]
+    assert (status["phase"], status["reason"]) == ("Failed", "NodeLost")
+    assert status["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 137
+
+
+def test_stopped_it_gives_pods_their_grace(service: Service) -> None:
+    service.start()
+    service.create(POD, {"metadata": {"name": "alone"}, **pod(WAITS)})
+    service.until(POD, "alone", phase("Running"))
+    assert service.vcjob("stop").code == 0
+    assert (service.home / "logs/default_alone/main/0.log").read_text() == "up\nbye\n"
+    service.start()
+    status = service.get(POD, "alone")["status"]
+    assert (status["phase"], status["reason"]) == ("Failed", "Terminated")
+
+
+def test_a_users_kubeconfig_has_the_engine_as_long_as_it_runs(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = service.directory / "users"
+    file.write_text("current-context: mine\ncontexts: [{name: mine, context: {cluster: c}}]\n")
+    file.chmod(0o640)
+    monkeypatch.setenv("KUBECONFIG", str(file))
+    service.start("--merge")
+    server = read_kubeconfig((file,), "vcjob")
+    assert server.url.startswith("https://127.0.0.1:")
+    assert yaml.safe_load(file.read_text())["current-context"] == "mine"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o640
+    service.kill()
+    assert service.vcjob("stop").code == 0
+    left = yaml.safe_load(file.read_text())
+    assert [context["name"] for context in left["contexts"]] == ["mine"]
+    assert not left["users"]
+
+
+def test_a_port_that_is_taken_is_named(service: Service) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        ended = service.vcjob("start", "--detach", "--listen", f"127.0.0.1:{port}")
+    assert ended.code == 1
+    assert f"port {port}" in ended.err
+    assert "--listen" in ended.err
+
+
+def pod(command: tuple[str, ...]) -> Object:
+    container = {"name": "main", "image": "unused", "command": list(command)}
+    return {"spec": {"restartPolicy": "Never", "containers": [container]}}
