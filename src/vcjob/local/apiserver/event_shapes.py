@@ -28,9 +28,12 @@ def to_core(event: Object) -> Object:
 
 
 def from_core(event: Object) -> Object:
-    """A stored Event as events.k8s.io has it."""
+    """A stored Event as events.k8s.io has it, where ``eventTime`` is never left out."""
+    metadata = event["metadata"]
+    time = event.get("eventTime") or event.get("firstTimestamp") or metadata["creationTimestamp"]
     return {
         **{_BACK.get(key, key): value for key, value in event.items()},
+        "eventTime": time,
         "apiVersion": EVENT_OF_EVENTS.api_version,
     }
 

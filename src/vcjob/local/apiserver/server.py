@@ -10,7 +10,7 @@ import hmac
 import logging
 import ssl
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 
 from aiohttp import web
 
@@ -55,6 +55,7 @@ class ApiServer:
         doors: what answers requests about running pods, by subresource (``log``, ``exec``, ...).
         plugins: the plugins that Jobs can use.
         clock: the time in seconds since 1970.
+        hosts: names and addresses by which clients reach the server, beside the loopback ones.
     """
 
     def __init__(
@@ -65,8 +66,10 @@ class ApiServer:
         doors: Mapping[str, Door] | None = None,
         plugins: Registry | None = None,
         clock: Callable[[], float] = time.time,
+        hosts: Iterable[str] = (),
     ) -> None:
         self._store = store
+        self._hosts = frozenset((*_HOSTS, *hosts))
         self._credential = f"Bearer {token}".encode()
         self._doors = dict(doors or {})
         self._served = Served(store)
@@ -97,7 +100,8 @@ class ApiServer:
 
     def _check_sender(self, request: web.BaseRequest) -> None:
         host = request.headers.get("Host", "")
-        if host not in [f"{name}:{self.port}" for name in _HOSTS]:
+        name, _, port = host.rpartition(":")
+        if name not in self._hosts or port != str(self.port):
             raise Refused(403, f"requests for the host {host[:100]!r} are not answered here")
         given = request.headers.get("Authorization", "").encode("utf-8", "surrogateescape")
         if not hmac.compare_digest(given, self._credential):

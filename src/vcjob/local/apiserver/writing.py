@@ -9,11 +9,20 @@ from typing import Any
 
 import msgspec
 
-from vcjob.api.kinds import JOB, NAMESPACE, PRIORITY_CLASS, QUEUE, Kind
+from vcjob.api.kinds import (
+    JOB,
+    NAMESPACE,
+    PERSISTENT_VOLUME_CLAIM,
+    POD,
+    PRIORITY_CLASS,
+    QUEUE,
+    SERVICE,
+    Kind,
+)
 from vcjob.api.problems import format_path
 from vcjob.api.schema.types import ANYTHING
 from vcjob.api.types import Object
-from vcjob.controller.cluster import Conflict, NotFound
+from vcjob.controller.cluster import ClusterError, Conflict, NotFound
 from vcjob.core.check import Lookup
 from vcjob.core.times import timestamp
 from vcjob.local.apiserver import query
@@ -23,13 +32,13 @@ from vcjob.local.apiserver.bodies import decode_json, decode_object, decode_yaml
 from vcjob.local.apiserver.custom import established, resources_of
 from vcjob.local.apiserver.event_shapes import from_core, to_core
 from vcjob.local.apiserver.json_patch import apply_json_patch
-from vcjob.local.apiserver.kinds import CUSTOM_RESOURCE_DEFINITION, EVENT_OF_EVENTS
+from vcjob.local.apiserver.kinds import CUSTOM_RESOURCE_DEFINITION, EVENT_OF_EVENTS, SERVICE_ACCOUNT
 from vcjob.local.apiserver.namespaces import Namespaces
 from vcjob.local.apiserver.negotiation import JSON
 from vcjob.local.apiserver.paths import Place
 from vcjob.local.apiserver.query import Query
 from vcjob.local.apiserver.resources import Resource
-from vcjob.local.apiserver.status import Refused, success
+from vcjob.local.apiserver.status import Refused, refusal_of, success
 from vcjob.local.apiserver.strategic import strategic_merge
 from vcjob.local.apiserver.unknown_fields import pruned, unknown_fields
 from vcjob.local.merge_patch import merge_patch
@@ -43,6 +52,8 @@ APPLY_PATCH = "application/apply-patch+yaml"
 
 _FIELD_VALIDATION = ("Ignore", "Warn", "Strict")
 _PROPAGATION = ("Background", "Foreground", "Orphan")
+# Kinds whose last state answers a deletion; of others it is a Status (API reference).
+_ANSWERED_WHEN_DELETED = (POD, SERVICE, PERSISTENT_VOLUME_CLAIM, SERVICE_ACCOUNT)
 _SET_BY_SERVER = ("uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp",
                   "deletionGracePeriodSeconds", "selfLink", "managedFields")  # fmt: skip
 
@@ -93,7 +104,10 @@ class Writing:
             obj = to_core(obj)
         admitted = admit_new(resource, obj, await self._lookup(resource), self._plugins)
         dry_run = query.is_dry_run(asked)
-        stored = await self._store.create(resource.stored, admitted.object, dry_run=dry_run)
+        try:
+            stored = await self._store.create(resource.stored, admitted.object, dry_run=dry_run)
+        except ClusterError as error:
+            raise refusal_of(error, resource.kind, name) from error
         if not dry_run:
             stored = await self._after_create(resource.stored, stored)
         return Written(stored, 201, (*warnings, *admitted.warnings))
@@ -177,8 +191,8 @@ class Writing:
         )
         try:
             return await self._modify(resource, place, asked, applied, warnings)
-        except Refused as refused:
-            if refused.code != 404 or place.subresource:
+        except NotFound:
+            if place.subresource:
                 raise
         if wish["metadata"].get("uid") or wish["metadata"].get("resourceVersion"):
             raise Refused(
@@ -235,6 +249,8 @@ class Writing:
                 now = None
             if now is not None and now["metadata"]["uid"] == left["metadata"]["uid"]:
                 return Written(now)
+        if resource.stored in _ANSWERED_WHEN_DELETED:
+            return Written(left)
         status = success(resource.kind, place.name, left["metadata"]["uid"])
         return Written(status, is_status=True)
 
