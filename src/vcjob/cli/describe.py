@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from vcjob.api.kinds import POD
+from vcjob.api.kinds import JOB, POD
 from vcjob.api.types import Job, Object, Task
 from vcjob.cli.events import events_of, print_events
 from vcjob.cli.exit_codes import ExitCode
@@ -50,11 +50,13 @@ async def describe(target: Target, references: tuple[Reference, ...]) -> int:
 
 def _without_kind(references: tuple[Reference, ...]) -> Reference:
     """Take ``job NAME`` and ``job/NAME`` as kubectl does."""
-    kind, names = chosen(tuple(map(str, references)))
-    if kind is None or (len(references) == 1 and not names):
+    kinds, names = chosen(tuple(map(str, references)))
+    if not kinds or (len(references) == 1 and not names):
         return one_reference(references)
-    if kind == POD:
+    if kinds == [POD]:
         raise click.UsageError("a pod is named by its Job: JOB/worker-0")
+    if kinds != [JOB]:
+        raise click.UsageError("Jobs and their pods are described; others show: vcjob get -o yaml")
     return Reference(names[0]) if len(names) == 1 else one_reference(references)
 
 

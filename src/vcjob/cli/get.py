@@ -15,8 +15,8 @@ from vcjob.cli.target import Target, on_target
 
 
 @click.command(
-    epilog="KIND is a name that kubectl takes (pods, po, vcjobs, queues, svc, …); a Job that is "
-    "called like a kind is shown with: vcjob get jobs NAME."
+    epilog="KIND is a name that kubectl takes (pods, po, vcjobs, queues, svc, …), or several with "
+    "commas; a Job that is called like a kind is shown with: vcjob get jobs NAME."
 )
 @click.argument("words", nargs=-1, required=True, metavar="KIND [NAME...] | JOB[/POD]")
 @click.option("-A", "--all-namespaces", is_flag=True, help="Objects of every namespace.")
@@ -31,31 +31,37 @@ async def get(
     output: str | None,
 ) -> int:
     """Show objects: all of a KIND, those called NAME, a Job, or pods of a Job (JOB/worker-0)."""
-    kind, names = chosen(words)
-    if kind is None:
+    kinds, names = chosen(words)
+    if not kinds:
         return await _get_by_reference(target, words, output)
-    namespace = None if all_namespaces or not kind.namespaced else target.namespace
     if names and (all_namespaces or selector):
         raise click.UsageError("names do not go together with -A or -l")
-    if output in (None, "wide"):
-        await _print_tables(target, kind, namespace, names, selector, output == "wide")
-        return ExitCode.COMPLETED
-    assert output is not None
-    if names:
-        objects = [await target.cluster.get(kind, namespace or "", name) for name in names]
-    else:
-        objects = (await target.cluster.list(kind, namespace, selector=selector)).items
-    print_objects(objects, output, single=len(names) == 1)
+    objects: list[Object] = []
+    for number, kind in enumerate(kinds):
+        namespace = None if all_namespaces or not kind.namespaced else target.namespace
+        if output in (None, "wide"):
+            if number:
+                click.echo()
+            await _print_tables(target, kind, namespace, names, selector, output == "wide")
+        elif names:
+            objects += [await target.cluster.get(kind, namespace or "", name) for name in names]
+        else:
+            objects += (await target.cluster.list(kind, namespace, selector=selector)).items
+    if output not in (None, "wide"):
+        print_objects(objects, output or "", single=len(kinds) == len(names) == 1)
     return ExitCode.COMPLETED
 
 
-def chosen(words: tuple[str, ...]) -> tuple[Kind | None, list[str]]:
-    """The kind and names that words such as ``pods``, ``pod a b`` or ``pod/a`` mean."""
+def chosen(words: tuple[str, ...]) -> tuple[list[Kind], list[str]]:
+    """The kinds and names that words such as ``pods``, ``pods,svc``, ``pod a b``, ``pod/a`` mean.
+
+    There are no kinds if the first word names none.
+    """
     first, slash, name = words[0].partition("/")
-    kind = kind_called(first)
-    if kind is None:
-        return None, []
-    return kind, [*([name] if slash and name else ()), *words[1:]]
+    kinds = [kind for word in first.split(",") if (kind := kind_called(word))]
+    if len(kinds) < first.count(",") + 1:
+        return [], []
+    return kinds, [*([name] if slash and name else ()), *words[1:]]
 
 
 async def _get_by_reference(target: Target, words: tuple[str, ...], output: str | None) -> int:

@@ -20,16 +20,18 @@ def test_a_kind_is_found_by_each_of_its_names(word: str, kind: Kind | None) -> N
 
 
 @pytest.mark.parametrize(
-    ("words", "kind", "names"),
+    ("words", "kinds", "names"),
     [
-        (("pods",), POD, []),
-        (("pod", "a", "b"), POD, ["a", "b"]),
-        (("pod/a",), POD, ["a"]),
-        (("mnist",), None, []),
-        (("mnist/worker-0",), None, []),
+        (("pods",), [POD], []),
+        (("pod", "a", "b"), [POD], ["a", "b"]),
+        (("pod/a",), [POD], ["a"]),
+        (("po,vj",), [POD, JOB], []),
+        (("po,x",), [], []),
+        (("mnist",), [], []),
+        (("mnist/worker-0",), [], []),
     ],
 )
 def test_words_are_a_kind_with_names_or_a_job(
-    words: tuple[str, ...], kind: Kind | None, names: list[str]
+    words: tuple[str, ...], kinds: list[Kind], names: list[str]
 ) -> None:
-    assert chosen(words) == (kind, names)
+    assert chosen(words) == (kinds, names)
