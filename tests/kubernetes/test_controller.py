@@ -1,15 +1,19 @@
 """The controller of the local engine, unchanged, through an API server."""
 
 import asyncio
+import random
 from typing import Any
 
 import pytest
+from cutting_proxy import Cuts
 from played_cluster import Face, serve
 
 from vcjob.api.defaults import apply_defaults
 from vcjob.api.kinds import CONFIG_MAP, EVENT, JOB, POD, SERVICE
 from vcjob.api.types import Object
 from vcjob.cli.following import changes
+from vcjob.controller import controller
+from vcjob.controller.cluster import EventType
 from vcjob.kubernetes.cluster import KubernetesCluster
 
 
@@ -52,5 +56,44 @@ def test_a_job_lives_through_http_as_it_does_in_the_engine(exit_code: int) -> No
             async for _, told in changes(cluster, EVENT):
                 if told["reason"] == ("JobFailed" if exit_code else "JobCompleted"):
                     break
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_connections_that_break_anywhere_change_nothing_about_a_job(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(controller, "_WATCH_DELAY_SECONDS", 0.01)
+
+    async def story() -> None:
+        face = Face()
+        cuts = Cuts(random.Random(seed), longest=12_000)
+        async with serve(face, cuts):
+            made = 0
+            policies = [{"event": "PodFailed", "action": "RestartJob"}]
+            await face.store.create(JOB, job(workers=20, policies=policies, maxRetry=3))
+            async for event in face.store.watch(POD, "0"):
+                if event.type is EventType.ADDED:
+                    made += 1
+                running = event.object["status"]["phase"] == "Running"
+                if running and event.object["metadata"]["name"] == "mnist-worker-19":
+                    break
+            await face.end_pod("mnist-worker-7", 3)
+            async for event in face.store.watch(JOB, "0"):
+                status = event.object.get("status") or {}
+                if status.get("retryCount") and status["state"]["phase"] == "Running":
+                    break
+            pods = [pod["metadata"]["name"] for pod in (await face.store.list(POD)).items]
+            for pod in pods:
+                await face.end_pod(pod)
+            async for event in face.store.watch(JOB, "0"):
+                status = event.object.get("status") or {}
+                if status.get("state", {}).get("phase") == "Completed":
+                    break
+        assert made <= 21
+        assert len(pods) == 21
+        assert (status["succeeded"], status["retryCount"]) == (21, 1)
+        assert cuts.made >= 20, "the proxy did not do its work"
 
     asyncio.run(story())

@@ -14,6 +14,7 @@ from concurrent.futures import Future
 from typing import Any, TypeVar
 
 from aiohttp import WSMsgType, web
+from cutting_proxy import Cuts, cutting_proxy
 
 from vcjob.api.kinds import NAMESPACE, POD, POD_GROUP, QUEUE, Kind
 from vcjob.api.types import Object
@@ -134,17 +135,24 @@ class Face:
 
 
 @contextlib.asynccontextmanager
-async def serve(face: Face) -> AsyncIterator[Server]:
-    """Serve a face on the loopback interface, with a controller that works through it."""
+async def serve(face: Face, cuts: Cuts | None = None) -> AsyncIterator[Server]:
+    """Serve a face on the loopback interface, with a controller that works through it.
+
+    With ``cuts`` every connection breaks sooner or later.
+    """
     plugins = installed_plugins(third_party=False)
     api = ApiServer(face.store, TOKEN, doors=face.doors(), plugins=plugins)
     for name in ("default", "kube-system"):
         await face.store.create(NAMESPACE, {"metadata": {"name": name}})
     for name, spec in (("root", {}), ("default", {"parent": "root"})):
         await face.store.create(QUEUE, {"metadata": {"name": name}, "spec": {"weight": 1, **spec}})
-    async with serve_api(api, ssl_context=None) as port:
+    async with contextlib.AsyncExitStack() as stack:
+        port = await stack.enter_async_context(serve_api(api, ssl_context=None))
+        if cuts:
+            # The server answers only under its own address, which is now the proxy's.
+            port = api.port = await stack.enter_async_context(cutting_proxy(port, cuts))
         server = Server(url=f"http://127.0.0.1:{port}", name="test", token=TOKEN)
-        cluster = KubernetesCluster.of(server)
+        cluster = await stack.enter_async_context(KubernetesCluster.of(server))
         controller = Controller(cluster, plugins)
         tasks = [asyncio.create_task(controller.run()), asyncio.create_task(face.play())]
         try:
@@ -152,8 +160,9 @@ async def serve(face: Face) -> AsyncIterator[Server]:
         finally:
             for task in tasks:
                 task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-            await cluster.connection.close()
+            ended = await asyncio.gather(*tasks, return_exceptions=True)
+    faults = [one for one in ended if not isinstance(one, asyncio.CancelledError)]
+    assert not faults, faults
 
 
 class Elsewhere:
