@@ -75,17 +75,15 @@ def main() -> None:
     host_key = f"{tempfile.mkdtemp()}/host_key"
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", host_key], check=True)
     if os.getuid() == 0:
-        Path("/run/sshd").mkdir(
-            mode=0o755, exist_ok=True
-        )  # where sshd locks up what it trusts least
+        # sshd locks its least trusted part up in there.
+        Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
         if is_alone():
             make_sshd_root()
             answer_setgroups()
     options = (f"HostKey={host_key}", "PidFile=none", "UsePAM=no", "PasswordAuthentication=no")
     arguments = [word for option in options for word in ("-o", option)]
-    os.execv(
-        "/usr/sbin/sshd", ["/usr/sbin/sshd", "-D", "-e", "-f", "/dev/null", "-p", port, *arguments]
-    )
+    sshd = "/usr/sbin/sshd"
+    os.execv(sshd, [sshd, "-D", "-e", "-f", "/dev/null", "-p", port, *arguments])
 
 
 if __name__ == "__main__":
