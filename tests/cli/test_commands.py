@@ -235,6 +235,11 @@ def test_events_of_a_job_and_of_a_pod(there: Elsewhere) -> None:
     assert {event["involvedObject"]["name"] for event in told} == {"mnist"}
     assert "job/mnist" in ok("events")
     assert returned("events", "mnist/worker-0")[2] == "vcjob: nothing was told yet\n"
+    create(there, {**job(), "metadata": {"name": "mnist-b", "namespace": "default"}})
+    ok("suspend", "mnist-b")
+    in_phase(there, "mnist-b", "Aborted")
+    assert "mnist-b" in ok("events", "mnist-b")
+    assert "mnist-b" not in ok("events", "mnist"), "a Job whose name begins alike is another Job"
 
 
 def test_exec_passes_input_output_and_the_exit_code(there: Elsewhere) -> None:

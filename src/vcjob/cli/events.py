@@ -1,18 +1,39 @@
 """``vcjob events``: what was told about Jobs and their pods."""
 
 import click
+import msgspec
 
-from vcjob.api.kinds import EVENT
+from vcjob.api.kinds import EVENT, JOB
 from vcjob.api.types import Object
 from vcjob.cli.exit_codes import ExitCode
 from vcjob.cli.following import changes
 from vcjob.cli.output import output_option, print_objects
-from vcjob.cli.selection import Reference, ReferenceType, find_job, selects
+from vcjob.cli.selection import Reference, ReferenceType, find_job, job_of, selects
 from vcjob.cli.tables import age, print_table, shown
 from vcjob.cli.target import Target, on_target
 from vcjob.controller.cluster import EventType
 
 _COLUMNS = ("LAST SEEN", "TYPE", "REASON", "OBJECT", "MESSAGE")
+
+
+class _Wanted(msgspec.Struct, frozen=True):
+    """Which Events are shown: of what ``reference`` names (``jobs`` are all that there are)."""
+
+    reference: Reference | None
+    jobs: list[str]
+    warnings: bool
+
+    def includes(self, event: Object) -> bool:
+        """Whether an Event is one of them."""
+        if self.warnings and event.get("type") != "Warning":
+            return False
+        if self.reference is None:
+            return True
+        name = str((event.get("involvedObject") or {}).get("name", ""))
+        part, job = self.reference.part, self.reference.job
+        if job_of(name, self.jobs) != job:
+            return False
+        return not part or selects(part, job, {"metadata": {"name": name}})
 
 
 @click.command()
@@ -36,8 +57,10 @@ async def events(
     namespace = None if all_namespaces else target.namespace
     if reference is not None:
         await find_job(target, reference.job)
+    jobs = [job["metadata"]["name"] for job in (await target.cluster.list(JOB, namespace)).items]
+    wanted = _Wanted(reference, jobs, warnings)
     listed = (await target.cluster.list(EVENT, namespace)).items
-    chosen = [one for one in listed if _is_chosen(one, reference, warnings)]
+    chosen = [one for one in listed if wanted.includes(one)]
     chosen.sort(key=last_seen)
     if output:
         print_objects(chosen, output, single=False)
@@ -46,7 +69,7 @@ async def events(
     elif not watch:
         click.echo("vcjob: nothing was told yet", err=True)
     if watch:
-        await _watch(target, namespace, listed, reference, warnings)
+        await _watch(target, namespace, listed, wanted)
     return ExitCode.COMPLETED
 
 
@@ -94,24 +117,11 @@ def _row(event: Object) -> list[str]:
     ]
 
 
-def _is_chosen(event: Object, reference: Reference | None, warnings: bool) -> bool:
-    if warnings and event.get("type") != "Warning":
-        return False
-    if reference is None:
-        return True
-    involved = event.get("involvedObject") or {}
-    name = str(involved.get("name", ""))
-    if not reference.part:
-        return name == reference.job or name.startswith(f"{reference.job}-")
-    return selects(reference.part, reference.job, {"metadata": {"name": name}})
-
-
 async def _watch(
     target: Target,
     namespace: str | None,
     listed: list[Object],
-    reference: Reference | None,
-    warnings: bool,
+    wanted: _Wanted,
 ) -> None:
     counts = {one["metadata"]["uid"]: one.get("count", 1) for one in listed}
     async for kind, one in changes(target.cluster, EVENT, namespace):
@@ -119,5 +129,5 @@ async def _watch(
         if kind is EventType.DELETED or counts.get(uid) == count:
             continue
         counts[uid] = count
-        if _is_chosen(one, reference, warnings):
+        if wanted.includes(one):
             click.echo("   ".join(map(shown, _row(one))))

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import resource
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 
@@ -89,6 +90,9 @@ class LogReader:
         if not names:
             await find_pods(self._target, self._reference)  # says what is wrong
         self._open(names)
+        # A connection for each container.
+        _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
         async with asyncio.TaskGroup() as group:
             helpers = [
                 group.create_task(self._watch_job()),

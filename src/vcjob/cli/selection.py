@@ -72,9 +72,7 @@ async def find_job(target: Target, name: str) -> Object:
 async def _no_job(target: Target, name: str) -> str:
     said = f'there is no Job "{name}" in namespace "{target.namespace}"'
     here = [_name(job) for job in (await target.cluster.list(JOB, target.namespace)).items]
-    owners = [job for job in here if name.startswith(f"{job}-")]
-    if owners:
-        job = max(owners, key=len)
+    if job := job_of(name, here):
         return f"{said}; for the pod of Job {job} write {job}/{short_pod_name(job, name)}"
     try:
         everywhere = (await target.cluster.list(JOB)).items
@@ -102,6 +100,12 @@ def belongs(pod: Object, job: Object) -> bool:
     return any(owner.get("uid") == job["metadata"]["uid"] for owner in owners)
 
 
+def job_of(name: str, jobs: Iterable[str]) -> str:
+    """To which of the Jobs an object belongs by its name: the one with the longest name."""
+    owners = [job for job in jobs if name == job or name.startswith(f"{job}-")]
+    return max(owners, key=len, default="")
+
+
 def selects(part: str, job: str, pod: Object) -> bool:
     """Whether the part behind the slash (empty: all) names this pod or its task."""
     if not part:
@@ -122,6 +126,17 @@ async def find_pods(target: Target, reference: Reference) -> tuple[Object, list[
 
 async def find_pod(target: Target, reference: Reference) -> Object:
     """The one pod that is named; raises NothingSelected if there are none or several."""
+    if reference.part:
+        # A Job may have thousands of pods; its name is enough to find one.
+        job = await find_job(target, reference.job)
+        short = short_pod_name(reference.job, reference.part)
+        try:
+            pod = await target.cluster.get(POD, target.namespace, f"{reference.job}-{short}")
+        except NotFound:
+            pass  # a task, or a mistake
+        else:
+            if belongs(pod, job):
+                return pod
     _, pods = await find_pods(target, reference)
     if len(pods) > 1:
         names = [short_pod_name(reference.job, _name(pod)) for pod in pods]

@@ -4,6 +4,7 @@ Of the clients measured (one pod create: aiohttp 0.31 ms of CPU, lightkube 1.05,
 1.2, kr8s 5.1) aiohttp is the cheapest, and it also speaks WebSocket.
 """
 
+import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from typing import Any, Self
@@ -141,13 +142,14 @@ class Connection:
             for last in (False, True):
                 session, credential = await self._session()
                 try:
-                    socket_ = await session.ws_connect(
-                        self._url(path, query),
-                        protocols=protocols,
-                        headers=self._headers(credential, {}),
-                        max_msg_size=0,
-                        **self._route(),
-                    )
+                    async with asyncio.timeout(_ANSWER_SECONDS):
+                        socket_ = await session.ws_connect(
+                            self._url(path, query),
+                            protocols=protocols,
+                            headers=self._headers(credential, {}),
+                            max_msg_size=0,
+                            **self._route(),
+                        )
                     break
                 except _Refused as refused:
                     error = error_of(
@@ -217,6 +219,7 @@ class Connection:
                 headers=self._fixed,
                 middlewares=(_keep_refusal,),
                 cookie_jar=aiohttp.DummyCookieJar(),
+                timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_SECONDS),
             )
         return self._sessions[shown], credential
 
