@@ -2,10 +2,12 @@
 
 import io
 import json
+import os
 import socket
 import subprocess
 import sys
 import tarfile
+import termios
 import threading
 from collections.abc import Iterator
 from contextlib import closing
@@ -258,6 +260,28 @@ def test_exec_passes_input_output_and_the_exit_code(there: Elsewhere) -> None:
     assert seen == [(["sh", "-c", "-x"], b"hello")]
     assert returned("exec", "mnist/worker-0", "sh", "-l")[0] == 7
     assert seen[1] == (["sh", "-l"], b"")
+
+
+def test_exec_gives_the_program_a_terminal_and_leaves_ours_as_it_was(there: Elsewhere) -> None:
+    there.face.programs["sh"] = lambda command, given: (5, b"\x1b[1m" + given, b"")
+    ours, its = os.openpty()
+    termios.tcsetwinsize(its, (41, 132))
+    before = termios.tcgetattr(its)
+    plain = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "vcjob", "exec", "-it", "mnist/worker-0", "--", "sh"],
+        stdin=its, stdout=its, stderr=its, env=plain, start_new_session=True,
+    )  # fmt: skip
+    said = b""
+    while not said.endswith(b"$ "):
+        said += os.read(ours, 1000)
+    os.write(ours, b"hi\x03\r")  # in a raw terminal Ctrl-C is the program's
+    assert process.wait() == 5
+    assert os.read(ours, 1000) == b"\x1b[1mhi\x03\r"
+    assert there.face.sizes == [{"Width": 132, "Height": 41}]
+    assert termios.tcgetattr(its) == before
+    os.close(ours)
+    os.close(its)
 
 
 def archive(*members: tuple[str, bytes | None], link: tuple[str, str] | None = None) -> bytes:

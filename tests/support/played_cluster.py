@@ -46,6 +46,7 @@ class Face:
         self.store = Store(time.time)
         self.logs: dict[str, bytes] = {}
         self.programs: dict[str, Program] = {}
+        self.sizes: list[Object] = []
         self.ports: dict[int, Callable[[bytes], bytes]] = {}
 
     def doors(self) -> dict[str, Door]:
@@ -69,11 +70,17 @@ class Face:
         channel = web.WebSocketResponse(protocols=("v5.channel.k8s.io",), max_msg_size=0)
         await channel.prepare(request)
         given = b""
+        if asked["tty"] == "true":
+            await channel.send_bytes(b"\x01$ ")
         if asked["stdin"] == "true":
             async for message in channel:
-                if message.data[0] == 255:
+                number, content = message.data[0], message.data[1:]
+                if number == 0:
+                    given += content
+                elif number == 4:
+                    self.sizes.append(json.loads(content))
+                if number == 255 or (asked["tty"] == "true" and given.endswith(b"\r")):
                     break
-                given += message.data[1:]
         command = request.rel_url.query.getall("command")
         code, output, errors = self.programs[command[0]](command, given)
         for number, content in ((1, output), (2, errors)):
