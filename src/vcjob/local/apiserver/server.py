@@ -114,6 +114,8 @@ class ApiServer:
         except UnicodeDecodeError as error:
             raise Refused(400, "the path of the request is not UTF-8") from error
         place = place_of(segments)
+        if segments[:1] and segments[0] in _HEALTH and request.method in ("GET", "HEAD"):
+            return web.Response(text="ok")
         if place is None:
             return await send(request, await self._about_server(request, segments))
         resource = await self._served.find(place.key)
@@ -226,8 +228,6 @@ class ApiServer:
                 found = {"paths": ["/api", "/apis", "/openapi/v2", "/openapi/v3", "/version"]}
             case ("version",):
                 found = version()
-            case (health, *_) if health in _HEALTH:
-                return Answer("ok", media=Media())
             case ("api" | "apis",):
                 media = negotiate(accept, frozenset((DISCOVERY,)))
                 resources = await self._served.all()
