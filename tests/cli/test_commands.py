@@ -519,3 +519,11 @@ def test_an_engine_that_is_gone_is_said_with_the_cure(
             with pytest.raises(target.EngineNotRunning, match="no engine is running") as caught:
                 returned(*command)
             assert caught.value.exit_code == ExitCode.MACHINE_CANNOT
+
+
+def test_an_engine_that_refuses_us_is_not_called_absent(there: Elsewhere) -> None:
+    config = target.engine_kubeconfig()
+    config.write_text(config.read_text().replace(TOKEN, "wrong"))
+    assert "does not know us (401)" in error_of("ls")
+    config.write_text(config.read_text().replace("http:", "https:"))
+    assert "no TLS with" in error_of("ls")

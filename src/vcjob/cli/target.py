@@ -76,7 +76,7 @@ def on_target(
 
 async def _call(function: Any, options: TargetOptions, arguments: dict[str, Any]) -> int:
     from vcjob.kubernetes.cluster import KubernetesCluster
-    from vcjob.kubernetes.errors import Unreachable
+    from vcjob.kubernetes.errors import NotTrusted, Unreachable
 
     server = find_server(options)
     local = not options.context
@@ -88,7 +88,8 @@ async def _call(function: Any, options: TargetOptions, arguments: dict[str, Any]
             code: int = await function(target, **arguments)
         except (Unreachable, BaseExceptionGroup) as error:
             first = _first_of(error)
-            if local and isinstance(first, Unreachable):
+            silent = isinstance(first, Unreachable) and not isinstance(first, NotTrusted)
+            if local and silent:
                 raise EngineNotRunning from first
             raise first from None
     return code

@@ -18,7 +18,7 @@ from vcjob import __version__
 from vcjob.api.kinds import Kind
 from vcjob.controller.cluster import Unavailable
 from vcjob.kubernetes.credentials import Credential, Credentials
-from vcjob.kubernetes.errors import Asked, Unauthorized, error_of
+from vcjob.kubernetes.errors import Asked, KubeconfigError, NoCredentials, Unauthorized, error_of
 from vcjob.kubernetes.failures import in_a_sentence
 from vcjob.kubernetes.routes import is_loopback, lasting_socket, proxy_of
 from vcjob.kubernetes.server import Server
@@ -69,8 +69,9 @@ class Connection:
     """Requests to one server. Use it as an async context manager, in one event loop.
 
     Every method raises a ClusterError for an answer of 400 or more (see errors.py), Unreachable
-    where no connection could be made, Unavailable where one broke: then the request may have been
-    carried out. Credentials that the server refuses are asked for anew, once.
+    where no connection could be made, NoCredentials where a credential could not be had, and
+    Unavailable where a connection broke: then the request may have been carried out. Credentials
+    that the server refuses are asked for anew, once.
     """
 
     def __init__(self, server: Server, credentials: Credentials | None = None) -> None:
@@ -204,24 +205,30 @@ class Connection:
                     raise error
 
     async def _session(self) -> tuple[aiohttp.ClientSession, Credential]:
-        """A session with the client certificate of the current credential."""
-        credential = await self._credentials.current()
-        shown = Credential("", credential.certificate, credential.key)
-        if shown not in self._sessions:
-            secure = self.server.url.startswith("https:")
-            connector = aiohttp.TCPConnector(
-                limit=0,  # callers bound what they do at once; watches must not wait for each other
-                ssl=tls_context(self.server, shown) if secure else True,
-                socket_factory=lasting_socket,
-            )
-            self._sessions[shown] = aiohttp.ClientSession(
-                connector=connector,
-                headers=self._fixed,
-                middlewares=(_keep_refusal,),
-                cookie_jar=aiohttp.DummyCookieJar(),
-                timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_SECONDS),
-            )
+        """A session with the client certificate of the current credential, and that credential."""
+        try:
+            credential = await self._credentials.current()
+            shown = Credential("", credential.certificate, credential.key)
+            if shown not in self._sessions:
+                self._sessions[shown] = self._new_session(shown)
+        except KubeconfigError as error:  # now; later it may be had
+            raise NoCredentials(str(error)) from error
         return self._sessions[shown], credential
+
+    def _new_session(self, credential: Credential) -> aiohttp.ClientSession:
+        secure = self.server.url.startswith("https:")
+        connector = aiohttp.TCPConnector(
+            limit=0,  # callers bound what they do at once; watches must not wait for each other
+            ssl=tls_context(self.server, credential) if secure else True,
+            socket_factory=lasting_socket,
+        )
+        return aiohttp.ClientSession(
+            connector=connector,
+            headers=self._fixed,
+            middlewares=(_keep_refusal,),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_SECONDS),
+        )
 
     def _headers(
         self, credential: Credential, more: Mapping[str, str]

@@ -39,6 +39,14 @@ class Unreachable(Unavailable):
     """No connection to the server could be made, so that nothing was carried out."""
 
 
+class NotTrusted(Unreachable):
+    """The server's certificate, or TLS with it at all, is not as it should be."""
+
+
+class NoCredentials(Unavailable):
+    """A credential cannot be had now (a token file, an exec plug-in, a certificate)."""
+
+
 class Asked(msgspec.Struct, frozen=True):
     """What a request was about, for messages: verb (as RBAC has it), kind, place, subresource."""
 

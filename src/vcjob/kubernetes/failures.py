@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import aiohttp
 
 from vcjob.controller.cluster import Unavailable
-from vcjob.kubernetes.errors import Asked, KubeconfigError, Unreachable
+from vcjob.kubernetes.errors import Asked, KubeconfigError, NotTrusted, Unreachable
 from vcjob.kubernetes.routes import proxy_of
 from vcjob.kubernetes.server import Server
 
@@ -20,12 +20,12 @@ def in_a_sentence(server: Server, asked: Asked) -> Iterator[None]:
     try:
         yield
     except aiohttp.ClientConnectorCertificateError as error:
-        raise Unreachable(
+        raise NotTrusted(
             f"the certificate of {url} is not to be trusted: {_why(error.certificate_error)}; "
             "compare certificate-authority and server of the kubeconfig file"
         ) from error
     except aiohttp.ClientSSLError as error:
-        raise Unreachable(f"no TLS with {url}: {_why(error.os_error)}") from error
+        raise NotTrusted(f"no TLS with {url}: {_why(error.os_error)}") from error
     except (aiohttp.ClientProxyConnectionError, aiohttp.ClientHttpProxyError) as error:
         raise Unreachable(f"the proxy {proxy_of(server)} cannot be used: {_why(error)}") from error
     except aiohttp.ClientConnectorDNSError as error:

@@ -23,7 +23,15 @@ from vcjob.controller.cluster import (
     Unavailable,
 )
 from vcjob.kubernetes.connection import Connection, object_path
-from vcjob.kubernetes.errors import Asked, KubeconfigError, NotServed, Unauthorized, Unreachable
+from vcjob.kubernetes.errors import (
+    Asked,
+    KubeconfigError,
+    NoCredentials,
+    NotServed,
+    NotTrusted,
+    Unauthorized,
+    Unreachable,
+)
 from vcjob.kubernetes.server import Server
 
 GET = Asked("get", POD, "default", "p")
@@ -176,6 +184,23 @@ def test_a_refused_token_is_read_again_once(tmp_path: Path) -> None:
     asyncio.run(story())
 
 
+def test_a_credential_that_cannot_be_had_now_may_be_had_later(tmp_path: Path) -> None:
+    """A token file is replaced while the operator runs: that must not end it."""
+
+    async def story() -> None:
+        async with canned_server() as canned:
+            server = canned.server(token_file=str(tmp_path / "token"))
+            async with Connection(server) as connection:
+                with pytest.raises(NoCredentials, match="cannot be read"):
+                    await connection.request("GET", "/x", GET)
+                (tmp_path / "token").write_text("late")
+                canned.say({})
+                await connection.request("GET", "/x", GET)
+            assert canned.asked[0].headers["Authorization"] == "Bearer late"
+
+    asyncio.run(story())
+
+
 def test_nothing_listens_there() -> None:
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))
@@ -287,7 +312,7 @@ def test_tls(certificate: Path, options: dict[str, Any], said: str) -> None:
             if not said:
                 assert await ask(canned.server(**options)) == b'{"fine": true}'
                 return
-            with pytest.raises((Unreachable, KubeconfigError)) as caught:
+            with pytest.raises((NotTrusted, NoCredentials)) as caught:
                 await ask(canned.server(**options))
             assert said in str(caught.value)
 
