@@ -103,12 +103,16 @@ def _first_of(error: BaseException) -> BaseException:
 
 
 def find_server(options: TargetOptions) -> "Server":
-    """The server that the options name; raises EngineNotRunning, KubeconfigError."""
+    """The server that the options name; raises EngineNotRunning, click.ClickException."""
+    from vcjob.kubernetes.errors import KubeconfigError
     from vcjob.kubernetes.kubeconfig import kubeconfig_files, read_kubeconfig
 
     if options.context:
         files = (Path(options.kubeconfig),) if options.kubeconfig else kubeconfig_files()
-        return read_kubeconfig(files, options.context)
+        try:
+            return read_kubeconfig(files, options.context)
+        except KubeconfigError as error:
+            raise click.ClickException(str(error)) from error
     if options.kubeconfig:
         raise click.UsageError("--kubeconfig needs --context NAME")
     file = engine_kubeconfig()
