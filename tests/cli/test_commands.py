@@ -17,6 +17,7 @@ from typing import Any
 import click
 import pytest
 import yaml
+from click.shell_completion import ShellComplete
 from click.testing import CliRunner
 from played_cluster import TOKEN, Elsewhere, served_elsewhere
 
@@ -519,6 +520,25 @@ def test_an_engine_that_is_gone_is_said_with_the_cure(
             with pytest.raises(target.EngineNotRunning, match="no engine is running") as caught:
                 returned(*command)
             assert caught.value.exit_code == ExitCode.MACHINE_CANNOT
+
+
+@pytest.mark.parametrize(
+    ("command", "incomplete", "names"),
+    [
+        ("logs", "m", ["mnist"]),
+        ("logs", "x", []),
+        ("exec", "mnist/w", ["mnist/worker-0", "mnist/worker-1"]),
+        ("delete", "", ["mnist"]),
+        ("delete", "mnist/", []),
+    ],
+)
+def test_shells_complete_names(
+    there: Elsewhere, command: str, incomplete: str, names: list[str]
+) -> None:
+    completer = ShellComplete(cli, {}, "vcjob", "_VCJOB_COMPLETE")
+    assert [item.value for item in completer.get_completions([command], incomplete)] == names
+    target.engine_kubeconfig().unlink()
+    assert completer.get_completions([command], incomplete) == []
 
 
 def test_an_engine_that_refuses_us_is_not_called_absent(there: Elsewhere) -> None:

@@ -9,7 +9,7 @@ from vcjob.api.types import Object
 from vcjob.cli.durations import DurationType
 from vcjob.cli.exit_codes import ExitCode
 from vcjob.cli.following import changes
-from vcjob.cli.selection import NothingSelected, find_job
+from vcjob.cli.selection import JobNameType, NothingSelected, find_job
 from vcjob.cli.target import Target, on_target
 from vcjob.controller.cluster import EventType, NotFound
 
@@ -17,7 +17,7 @@ _PROPAGATION = {"background": "Background", "foreground": "Foreground", "orphan"
 
 
 @click.command()
-@click.argument("jobs", nargs=-1, metavar="JOB...")
+@click.argument("jobs", nargs=-1, type=JobNameType(), metavar="JOB...")
 @click.option("-l", "--selector", default="", help="The Jobs whose labels match.")
 @click.option("--all", "every", is_flag=True, help="All Jobs of the namespace.")
 @click.option("--wait", is_flag=False, flag_value="true", default="true", type=bool,

@@ -5,7 +5,7 @@ import click
 from vcjob.api.kinds import JOB
 from vcjob.cli.exit_codes import ExitCode
 from vcjob.cli.problems import printable
-from vcjob.cli.selection import find_job
+from vcjob.cli.selection import JobNameType, find_job
 from vcjob.cli.target import Target, on_target
 from vcjob.controller.cluster import Conflict
 from vcjob.core.scale import InvalidScaling, parse_scalings
@@ -15,7 +15,7 @@ _MOST_TRIES = 5
 
 
 @click.command()
-@click.argument("job")
+@click.argument("job", type=JobNameType())
 @click.argument("scalings", nargs=-1, required=True, metavar="TASK=N...")
 @on_target
 async def scale(target: Target, job: str, scalings: tuple[str, ...]) -> int:

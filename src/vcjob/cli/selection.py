@@ -13,6 +13,7 @@ from collections.abc import Iterable
 
 import click
 import msgspec
+from click.shell_completion import CompletionItem
 
 from vcjob.api.errors import VcjobError
 from vcjob.api.kinds import JOB, POD
@@ -51,6 +52,34 @@ class ReferenceType(click.ParamType[Reference]):
         if not job or "/" in part or (slash and not part):
             self.fail(f"{value!r} is not JOB or JOB/POD, for example mnist/worker-0", param, ctx)
         return Reference(job, part)
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """Jobs, and behind a slash their pods."""
+        from vcjob.cli.completing import complete
+
+        return complete(ctx, incomplete, pods=True)
+
+
+class JobNameType(click.ParamType[str]):
+    """The type of arguments that name a Job."""
+
+    name = "JOB"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Read the word; fails where pods are named, which is not meant here."""
+        if "/" in value:
+            self.fail(f"{value!r}: this is about whole Jobs, so name one without /", param, ctx)
+        return value
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """Jobs."""
+        from vcjob.cli.completing import complete
+
+        return complete(ctx, incomplete, pods=False)
 
 
 def one_reference(words: tuple[Reference, ...]) -> Reference:

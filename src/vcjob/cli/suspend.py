@@ -9,7 +9,7 @@ from vcjob.api.names import SUSPEND
 from vcjob.api.types import Job
 from vcjob.cli.exit_codes import ExitCode
 from vcjob.cli.orders import order
-from vcjob.cli.selection import find_job
+from vcjob.cli.selection import JobNameType, find_job
 from vcjob.cli.target import Target, on_target
 from vcjob.core.actions import FINAL, Action, Phase
 
@@ -17,7 +17,7 @@ _SUSPENDED = (Phase.ABORTING, Phase.ABORTED)
 
 
 @click.command()
-@click.argument("jobs", nargs=-1, required=True, metavar="JOB...")
+@click.argument("jobs", nargs=-1, required=True, type=JobNameType(), metavar="JOB...")
 @on_target
 async def suspend(target: Target, jobs: tuple[str, ...]) -> int:
     """Suspend the Jobs: their pods are stopped, the Jobs stay (phase Aborted) to be resumed."""
@@ -25,7 +25,7 @@ async def suspend(target: Target, jobs: tuple[str, ...]) -> int:
 
 
 @click.command()
-@click.argument("jobs", nargs=-1, required=True, metavar="JOB...")
+@click.argument("jobs", nargs=-1, required=True, type=JobNameType(), metavar="JOB...")
 @on_target
 async def resume(target: Target, jobs: tuple[str, ...]) -> int:
     """Resume suspended Jobs: all of their pods are made anew."""

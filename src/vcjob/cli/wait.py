@@ -14,7 +14,7 @@ from vcjob.cli.exit_codes import ExitCode, of_phases
 from vcjob.cli.following import changes
 from vcjob.cli.problems import printable
 from vcjob.cli.progress import FINAL_PHASES
-from vcjob.cli.selection import find_job
+from vcjob.cli.selection import JobNameType, find_job
 from vcjob.cli.target import Target, on_target
 from vcjob.controller.cluster import EventType
 from vcjob.core.actions import Phase
@@ -67,7 +67,7 @@ class _WantedType(click.ParamType[_Wanted]):
     "the code of its end; 1 when the time is over. condition=PHASE also counts phases that have "
     "passed."
 )
-@click.argument("jobs", nargs=-1, required=True, metavar="JOB...")
+@click.argument("jobs", nargs=-1, required=True, type=JobNameType(), metavar="JOB...")
 @click.option("--for", "wanted", type=_WantedType(), default="end", show_default=True,
               help="What to wait for.")  # fmt: skip
 @click.option("--timeout", type=DurationType(), help="Wait no longer than this.")
