@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -23,7 +24,7 @@ from played_cluster import TOKEN, Elsewhere, served_elsewhere
 
 from vcjob.api.defaults import apply_defaults
 from vcjob.api.errors import VcjobError
-from vcjob.api.kinds import JOB, POD
+from vcjob.api.kinds import EVENT, JOB, POD
 from vcjob.api.types import Object
 from vcjob.cli import target
 from vcjob.cli.exit_codes import ExitCode
@@ -191,6 +192,20 @@ def test_following_logs_ends_with_the_job(there: Elsewhere) -> None:
         there.do(there.face.end_pod(f"mnist-{pod}"))
     assert "worker-1 | done" in ok("logs", "-f", "mnist")
     assert ok("logs", "-f", "mnist/worker-1") == "done\n"
+
+
+@pytest.mark.parametrize("command", ["logs -f mnist", "wait mnist", "events -w"])
+def test_an_interrupted_command_ends_without_ado(there: Elsewhere, command: str) -> None:
+    watched = {"logs": POD, "wait": JOB, "events": EVENT}[command.split()[0]]
+    before = there.face.store.follows[watched]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "vcjob", *command.split()],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    there.do(there.face.followed(watched, before + 1))
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate()
+    assert (process.returncode, errors.strip()) == (130, b"")
 
 
 def test_describe_tells_why(there: Elsewhere) -> None:

@@ -9,6 +9,7 @@ import contextlib
 import json
 import threading
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from concurrent.futures import Future
 from typing import Any, TypeVar
@@ -31,6 +32,7 @@ from vcjob.local.apiserver.query import Query
 from vcjob.local.apiserver.server import ApiServer, Door
 from vcjob.local.apiserver.server import serve as serve_api
 from vcjob.local.store import Store
+from vcjob.local.watches import Follow, Wanted
 from vcjob.plugins.registry import installed_plugins
 
 T = TypeVar("T")
@@ -39,11 +41,25 @@ Program = Callable[[list[str], bytes], tuple[int, bytes, bytes]]
 """A program in a pod: command and input in; exit code, output and errors out."""
 
 
+class CountingStore(Store):
+    """A store that knows how often each kind was followed."""
+
+    def __init__(self) -> None:
+        super().__init__(time.time)
+        self.follows: Counter[Kind] = Counter()
+        self.more = asyncio.Event()
+
+    def follow(self, kind: Kind, since: str, namespace: str | None, wanted: Wanted) -> Follow:
+        self.follows[kind] += 1
+        self.more.set()
+        return super().follow(kind, since, namespace, wanted)
+
+
 class Face:
     """The API of a store. ``logs`` and ``programs`` are what its pods print and run."""
 
     def __init__(self) -> None:
-        self.store = Store(time.time)
+        self.store = CountingStore()
         self.logs: dict[str, bytes] = {}
         self.programs: dict[str, Program] = {}
         self.sizes: list[Object] = []
@@ -126,6 +142,12 @@ class Face:
                     await self.store.patch(POD, *place, {"spec": {"nodeName": "node"}})
                     await self.set_pod(*place, "Running", {"running": {}})
             await asyncio.sleep(0.01)
+
+    async def followed(self, kind: Kind, times: int) -> None:
+        """Return when a kind has been followed so often."""
+        while self.store.follows[kind] < times:
+            self.store.more.clear()
+            await self.store.more.wait()
 
     async def set_pod(self, namespace: str, name: str, phase: str, state: Object) -> None:
         """Be the node: tell how a pod and its only container are."""

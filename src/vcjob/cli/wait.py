@@ -69,7 +69,8 @@ class _WantedType(click.ParamType[_Wanted]):
 )
 @click.argument("jobs", nargs=-1, required=True, type=JobNameType(), metavar="JOB...")
 @click.option("--for", "wanted", type=_WantedType(), default="end", show_default=True,
-              help="What to wait for.")  # fmt: skip
+              metavar="WHAT",
+              help="phase=PHASE[,PHASE...], condition=PHASE, delete, or end.")  # fmt: skip
 @click.option("--timeout", type=DurationType(), help="Wait no longer than this.")
 @on_target
 async def wait(
