@@ -194,6 +194,48 @@ def test_following_logs_ends_with_the_job(there: Elsewhere) -> None:
     assert ok("logs", "-f", "mnist/worker-1") == "done\n"
 
 
+def test_logs_of_a_container_that_does_not_exist(there: Elsewhere) -> None:
+    said = error_of("logs", "mnist", "-c", "mian")
+    assert said == 'no pod of mnist has a container mian; did you mean "main"?'
+    assert error_of("logs", "-f", "mnist", "-c", "mian") == said
+
+
+@pytest.mark.parametrize("options", [[], ["-f"]])
+def test_logs_end_when_nobody_reads_them(there: Elsewhere, options: list[str]) -> None:
+    for pod in ("ps-0", "worker-0", "worker-1"):
+        there.face.logs[f"mnist-{pod}"] = b"x" * 100 + b"\n" * 100_000
+    process = subprocess.Popen(
+        [sys.executable, "-m", "vcjob", "logs", "mnist", *options],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    assert process.stdout
+    assert process.stdout.read(5)
+    process.stdout.close()
+    assert process.stderr
+    assert process.stderr.read() == b""
+    process.stderr.close()
+    assert process.wait() == 1
+
+
+def test_what_starts_while_logs_are_followed_is_shown_whole(there: Elsewhere) -> None:
+    there.face.logs["mnist-worker-0"] = b"one\ntwo\n"
+    there.do(there.face.end_pod("mnist-worker-0"))
+    before = there.face.store.follows[POD]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "vcjob", "logs", "-f", "--tail", "0", "mnist"],
+        stdout=subprocess.PIPE,
+    )  # fmt: skip
+    there.do(there.face.followed(POD, before + 1))
+    there.face.logs["mnist-worker-2"] = b"new\n"
+    ok("scale", "mnist", "worker=3")
+    there.until(POD, "mnist-worker-2", lambda pod: pod["status"]["phase"] == "Running")
+    for pod in ("ps-0", "worker-1", "worker-2"):
+        there.do(there.face.end_pod(f"mnist-{pod}"))
+    output, _ = process.communicate()
+    assert output == b"worker-2 | new\n"
+    assert process.returncode == 0
+
+
 @pytest.mark.parametrize("command", ["logs -f mnist", "wait mnist", "events -w"])
 def test_an_interrupted_command_ends_without_ado(there: Elsewhere, command: str) -> None:
     watched = {"logs": POD, "wait": JOB, "events": EVENT}[command.split()[0]]

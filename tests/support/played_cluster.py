@@ -76,7 +76,7 @@ class Face:
         printed = self.logs.get(place.name, b"")
         if "tailLines" in asked:
             count = int(asked["tailLines"])
-            printed = b"".join(printed.splitlines(keepends=True)[-count:])
+            printed = b"".join(printed.splitlines(keepends=True)[-count:] if count else ())
         return web.Response(body=printed)
 
     async def _exec(

@@ -2,20 +2,25 @@
 
 import asyncio
 import contextlib
+import errno
+import os
 import resource
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 
 import msgspec
 
+from vcjob.api.errors import VcjobError
 from vcjob.api.kinds import JOB, POD
 from vcjob.api.names import JOB_NAME, pod_name
+from vcjob.api.suggestions import suggest
 from vcjob.api.types import Job, Object
 from vcjob.cli.following import changes
 from vcjob.cli.podtext import column_width, decode, for_terminal, short_pod_name
 from vcjob.cli.progress import FINAL_PHASES
 from vcjob.cli.screen import Screen, open_screen
 from vcjob.cli.selection import (
+    NothingSelected,
     Reference,
     belongs,
     find_job,
@@ -28,6 +33,10 @@ from vcjob.kubernetes.logs import LogOptions, log_lines
 
 _FLUSH_SECONDS = 0.2
 _ENDED = ("Succeeded", "Failed")
+
+
+class OutputLost(VcjobError):
+    """What pods print cannot be written any more."""
 
 
 class _Run(msgspec.Struct, frozen=True):
@@ -75,12 +84,12 @@ class LogReader:
     async def read(self) -> bool:
         """Show what the pods have printed so far, pod after pod; True if something is missing."""
         self._job, pods = await find_pods(self._target, self._reference)
+        self._check_container()
         self._open([pod["metadata"]["name"] for pod in pods])
         for pod in pods:
             for run in self._runs(pod, waiting=True):
-                await self._copy(run, pod)
-                if self._broken():
-                    return True
+                await self._copy(run, pod, self._options)
+                self._stop_if_broken()
         return self._failed
 
     async def follow(self) -> bool:
@@ -89,10 +98,13 @@ class LogReader:
         names = _expected(self._job, self._reference)
         if not names:
             await find_pods(self._target, self._reference)  # says what is wrong
+        self._check_container()
         self._open(names)
         # A connection for each container.
         _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+        listed = await self._target.cluster.list(POD, self._namespace, self._labels)
+        running = {run for pod in listed.items for run in self._runs(pod, waiting=False)}
         async with asyncio.TaskGroup() as group:
             helpers = [
                 group.create_task(self._watch_job()),
@@ -100,20 +112,25 @@ class LogReader:
             ]
             if self._screen:
                 helpers.append(group.create_task(self._flush_often()))
-            await self._copy_until_ended()
+            await self._copy_until_ended(running)
             for helper in helpers:
                 helper.cancel()
-        return self._failed or self._broken()
+        return self._failed
 
-    async def _copy_until_ended(self) -> None:
-        """Copy each run of each container; returns when the end has come and all is copied."""
+    async def _copy_until_ended(self, before: set[_Run]) -> None:
+        """Copy each run of each container; returns when the end has come and all is copied.
+
+        Of runs that were not there ``before``, everything is new and wanted.
+        """
         started: set[_Run] = set()
+        whole = msgspec.structs.replace(self._options, tail=None, since_seconds=None)
         async with asyncio.TaskGroup() as group:
             while (found := await self._found.get()) is not None:
                 for run in self._runs(found, waiting=False):
                     if run not in started:
                         started.add(run)
-                        group.create_task(self._copy(run, found))
+                        options = self._options if run in before else whole
+                        group.create_task(self._copy(run, found, options))
         if not started:
             self._note(f"{self._reference} has printed nothing: no container of it has started")
 
@@ -164,21 +181,21 @@ class LogReader:
             for part in ("initContainers", "containers")
             for container in spec.get(part) or ()
         ]
-        if self._options.container:
-            names = [self._options.container]
         for name in names:
+            if self._options.container not in ("", name):
+                continue
             state = known.get(name, {}).get("state") or {}
             if waiting or "running" in state or "terminated" in state:
                 metadata = pod["metadata"]
                 restarts = known.get(name, {}).get("restartCount", 0)
                 yield _Run(metadata["name"], name, restarts, metadata["uid"])
 
-    async def _copy(self, run: _Run, pod: Object) -> None:
+    async def _copy(self, run: _Run, pod: Object, options: LogOptions) -> None:
         label = short_pod_name(self._job["metadata"]["name"], run.pod)
         parts = ("initContainers", "containers")
         if sum(len(pod["spec"].get(part) or ()) for part in parts) > 1:
             label = f"{label}/{run.container}"
-        options = msgspec.structs.replace(self._options, container=run.container)
+        options = msgspec.structs.replace(options, container=run.container)
         namespace = pod["metadata"]["namespace"]
         connection = self._target.cluster.connection
         try:
@@ -195,8 +212,6 @@ class LogReader:
     async def _copy_lines(self, label: str, lines: AsyncIterator[bytes]) -> None:
         async for line in lines:
             self._show(label, line)
-            if self._broken():
-                return
 
     def _open(self, names: list[str]) -> None:
         job = self._job["metadata"]["name"]
@@ -214,10 +229,31 @@ class LogReader:
         while True:
             assert self._screen is not None
             self._screen.flush()
+            self._stop_if_broken()
             await asyncio.sleep(_FLUSH_SECONDS)
 
-    def _broken(self) -> bool:
-        return self._screen is not None and bool(self._screen.broken)
+    def _stop_if_broken(self) -> None:
+        """Raise what ends the command when nothing can be shown any more."""
+        if self._screen is None or not self._screen.broken:
+            return
+        if os.strerror(errno.EPIPE) in self._screen.broken:
+            raise BrokenPipeError  # the reader (head, less) has enough: no more words
+        raise OutputLost(self._screen.broken)
+
+    def _check_container(self) -> None:
+        """Refuse a container that no task of the Job has; raises NothingSelected."""
+        wanted = self._options.container
+        known = {
+            container["name"]
+            for task in self._job["spec"]["tasks"]
+            for part in ("initContainers", "containers")
+            for container in (task["template"].get("spec") or {}).get(part) or ()
+        }
+        if wanted and wanted not in known:
+            hint = suggest(wanted, known)
+            raise NothingSelected(
+                f"no pod of {self._reference.job} has a container {wanted}; {hint}"
+            )
 
 
 def _expected(job: Object, reference: Reference) -> list[str]:
