@@ -11,13 +11,13 @@ from aiohttp import web
 
 from vcjob.api.manifest import parse
 from vcjob.local.apiserver.negotiation import JSON
+from vcjob.local.apiserver.protobuf import PROTOBUF, decode_protobuf
 from vcjob.local.apiserver.status import Refused
 
 MOST_BYTES = 3 * 1024 * 1024
 MOST_DEPTH = 100
 
 _YAML_TYPES = ("application/yaml", "application/x-yaml", "text/yaml")
-_PROTOBUF = "application/vnd.kubernetes.protobuf"
 
 
 async def read_body(request: web.BaseRequest) -> bytes:
@@ -45,12 +45,12 @@ def decode_object(body: bytes, content_type: str) -> dict[str, Any]:
         value = _decode_yaml(body)
     elif content_type == JSON:
         value = decode_json(body)
+    elif content_type == PROTOBUF:
+        value = decode_protobuf(body)
     else:
-        told = "protobuf is not spoken here; " if content_type == _PROTOBUF else ""
         raise Refused(
             415,
-            f"{told}the body of the request must be {JSON} or application/yaml, not "
-            f"{content_type[:100]}",
+            f"the body of the request must be {JSON} or application/yaml, not {content_type[:100]}",
         )
     if not isinstance(value, dict):
         raise Refused(400, "the body of the request must be an object")

@@ -173,13 +173,13 @@ def test_health_is_told_in_one_word():
     assert [(answer.code, answer.body) for answer in asyncio.run(scenario())] == [(200, "ok")] * 3
 
 
-def test_protobuf_is_refused_as_body_and_as_the_only_answer():
+def test_protobuf_is_refused_as_body_of_a_pod_and_as_the_only_answer():
     protobuf = "application/vnd.kubernetes.protobuf"
 
     async def scenario():
         async with served() as ask:
             return (
-                await ask("POST", MAPS, b"k8s\0", type=protobuf),
+                await ask("POST", PODS, b"k8s\0\x0a\x09\x0a\x02v1\x12\x03Pod", type=protobuf),
                 await ask("GET", MAPS, headers={"Accept": protobuf}),
                 await ask("GET", MAPS, headers={"Accept": f"{protobuf}, application/json"}),
             )

