@@ -5,6 +5,7 @@ Of the clients measured (one pod create: aiohttp 0.31 ms of CPU, lightkube 1.05,
 """
 
 import asyncio
+import base64
 import contextlib
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from typing import Any, Self
@@ -237,7 +238,8 @@ class Connection:
         if credential.token:
             headers.append(("Authorization", f"Bearer {credential.token}"))
         elif self.server.basic:
-            headers.append(("Authorization", aiohttp.encode_basic_auth(*self.server.basic)))
+            pair = base64.b64encode(":".join(self.server.basic).encode()).decode()
+            headers.append(("Authorization", f"Basic {pair}"))
         return headers
 
     def _route(self) -> dict[str, Any]:
