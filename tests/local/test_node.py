@@ -234,7 +234,7 @@ def test_a_container_runs_as_the_user_and_groups_it_names(
         async with world(tmp_path) as pods:
             ended = await pods.sh(
                 "id -u; id -g; id -G; grep CapEff /proc/self/status;"
-                "touch /v/f && stat -c %u:%g /v/f; cat /etc/hostname >/dev/null && echo read",
+                "touch /v/f && stat -c %u:%g /v/f; cat /etc/passwd >/dev/null && echo read",
                 environment=ENVIRONMENT,
                 user=user,
                 group=2000,

@@ -14,7 +14,7 @@ import msgspec
 
 from vcjob.local.node import syscalls
 from vcjob.local.node.client import NodeClient, NodeOptions, start_node
-from vcjob.local.node.etc_view import etc_view
+from vcjob.local.node.etc_copy import etc_copy
 from vcjob.local.node.messages import BindBelow, ContainerExited, StartContainer
 from vcjob.local.sandbox.launcher import ContainerSandbox, launch
 from vcjob.local.sandbox.machine import Machine
@@ -153,7 +153,7 @@ async def world(directory: Path, **settings: object) -> AsyncIterator[Pods]:
     node = await NodeClient.connect(start_node(NodeOptions(str(home)), loopback_network))
     try:
         await node.add_pod("p", "10.0.0.2", 1)
-        machine = Machine.read(sys.executable, etc_view(str(home)), **settings)  # type: ignore[arg-type]
+        machine = Machine.read(sys.executable, etc_copy(str(home)), **settings)  # type: ignore[arg-type]
         yield Pods(node, machine)
     finally:
         await node.close()

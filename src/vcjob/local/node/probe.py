@@ -29,6 +29,7 @@ class Step(StrEnum):
     PROC = "mount /proc"
     TMPFS = "mount a tmpfs"
     ETC = "copy /etc without its secrets"
+    LAYERS = "put a private layer over /etc"
     NETWORK = "set up the pods' network"
     SANDBOX = "start a sandbox"
 
@@ -75,13 +76,18 @@ def _cure(failed: StartFailed, setting: ReadSetting) -> str:
             "user.max_net_namespaces with sysctl, or end other sandboxes"
         )
     if failed.number in (errno.EINVAL, errno.ENOSYS):
-        return "its kernel was built without it; a distribution's own kernel (5.10 or newer) has it"
+        return "its kernel was built without it; a distribution's own kernel (5.11 or newer) has it"
     if failed.step == Step.ID_MAPS and failed.words.startswith(("newuidmap", "newgidmap")):
         return "give your user a range in /etc/subuid and /etc/subgid of its own, or none"
     if failed.step == Step.PROC and refused:
         return (
             "vcjob runs inside a container that hides parts of /proc; start that container with "
             "--security-opt systempaths=unconfined (or --privileged)"
+        )
+    if failed.step == Step.LAYERS:
+        return (
+            "it needs Linux 5.11 or newer with overlayfs; sudo modprobe overlay loads it where it "
+            "is a module"
         )
     if failed.step == Step.NETWORK:
         return (

@@ -1,9 +1,8 @@
 """From a container and this machine to bubblewrap's options: a pure function, top to bottom.
 
 The root is a fresh tmpfs, private and writable. Into it come, read-only, this machine's programs
-and the user's Python; /etc as a private directory of links into a read-only view without its
-secrets (an overlay would need a newer kernel, and fails wherever /etc has mounts below it, as in
-every container); then the pod's volumes. What is not put there does not exist inside.
+and the user's Python; /etc as a private layer over the node's copy of it, in which there are no
+secrets; then the pod's volumes. What is not put there does not exist inside.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -15,7 +14,7 @@ from vcjob.local.node.messages import BindBelow, MakeBelow, WriteFile
 from vcjob.local.sandbox.machine import Machine
 
 PRIVATE = "/.vcjob"
-"""Where vcjob's own things are inside: ``bin`` (python, sh) and ``machine`` (views of /etc)."""
+"""Where vcjob's own things are inside: ``bin`` (python, sh), ``machine`` (where links lead)."""
 
 STANDARD_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
@@ -84,11 +83,12 @@ def launch(container: ContainerSandbox, machine: Machine) -> tuple[Option, ...]:
         *_programs(machine),
         *_kernel_views(machine),
         *_own_programs(machine),
-        *_machine_directories(tuple(targets), machine),
+        *("--overlay-src", machine.etc, "--tmp-overlay", "/etc"),
+        *_opened_directories(tuple(targets), machine),
         *container.files,
         *_volumes(mounts),
         *_working_directory(directory, mounts, machine),
-        *(("--remount-ro", "/") if container.read_only_root else ()),
+        *(("--remount-ro", "/", "--remount-ro", "/etc") if container.read_only_root else ()),
         *_capabilities(container),
         *_environment(container.environment),
     )
@@ -186,26 +186,22 @@ def _own_programs(machine: Machine) -> Iterator[str]:
 
 
 @lru_cache(maxsize=64)
-def _machine_directories(targets: tuple[str, ...], machine: Machine) -> tuple[str, ...]:
-    """/etc, and every read-only directory that needs a new mount point, as links into a view.
+def _opened_directories(targets: tuple[str, ...], machine: Machine) -> tuple[str, ...]:
+    """Every read-only directory that needs a new mount point, as links into a view of it.
 
-    Kept, because the pods of a task all have the same: it is most of the work of ``launch``.
+    Not as layers like /etc: a directory with mounts below it cannot be the lower one. Kept, because
+    the pods of a task all have the same.
     """
-    return tuple(_opened_directories(targets, machine))
-
-
-def _opened_directories(targets: tuple[str, ...], machine: Machine) -> Iterator[str]:
-    opened = {"/etc"}
+    opened: set[str] = set()
+    options: list[str] = []
     for target in targets:
         parent = _to_open(target, machine)
         if parent and not any(_inside(parent, d) or parent == d for d in opened):
             opened.add(parent)
     for directory in sorted(opened):
-        view = f"{PRIVATE}/machine{directory}"
-        yield from ("--ro-bind", machine.etc if directory == "/etc" else directory, view)
-        if directory != "/etc":
-            yield from ("--tmpfs", directory)
-        yield from _links(directory, [t for t in targets if _inside(t, directory)], machine)
+        options += ("--ro-bind", directory, f"{PRIVATE}/machine{directory}", "--tmpfs", directory)
+        options += _links(directory, [t for t in targets if _inside(t, directory)], machine)
+    return tuple(options)
 
 
 def _to_open(target: str, machine: Machine) -> str:
@@ -225,7 +221,7 @@ def _links(directory: str, targets: list[str], machine: Machine) -> Iterator[str
     """Fill a private directory: a link for each entry, directories where a target lies below."""
     for entry in machine.list(directory) or ():
         path = f"{directory}/{entry.name}"
-        if path in targets or path in machine.hidden:
+        if path in targets:
             continue
         if entry.directory and (below := [t for t in targets if _inside(t, path)]):
             yield from ("--dir", path)

@@ -8,7 +8,6 @@ from typing import Self
 
 import msgspec
 
-from vcjob.local.sandbox.etc_secrets import find_secrets
 from vcjob.local.sandbox.python import Python, read_python
 
 _PROGRAMS = ("/usr", "/opt", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix", "/gnu")
@@ -54,8 +53,8 @@ class Machine(msgspec.Struct, frozen=True):
     """Facts of this machine that the sandbox depends on.
 
     ``programs`` are the directories with programs, ``links`` top-level symbolic links such as
-    ``/bin``. ``etc`` is the node's copy of /etc without its secrets (``node/etc_view.py``),
-    ``hidden`` their paths in /etc; ``proc_read_only`` lie in /proc.
+    ``/bin``. ``etc`` is the node's copy of /etc (``node/etc_copy.py``); ``proc_read_only`` lie in
+    /proc.
     ``shell`` takes the place of ``sh``, "" where the machine's own stays.
     """
 
@@ -63,7 +62,6 @@ class Machine(msgspec.Struct, frozen=True):
     links: tuple[tuple[str, str], ...]
     python: Python
     etc: str = "/etc"
-    hidden: frozenset[str] = frozenset()
     proc_read_only: tuple[str, ...] = ()
     shell: str = ""
     warnings: tuple[str, ...] = ()
@@ -78,7 +76,6 @@ class Machine(msgspec.Struct, frozen=True):
             links=tuple((p, os.readlink(p)) for p in _PROGRAMS if os.path.islink(p)),
             python=read_python(python, home or str(Path.home())),
             etc=etc,
-            hidden=frozenset(find_secrets("/etc")),
             proc_read_only=tuple(p for p in _PROC_READ_ONLY if os.path.exists(p)),
             shell=shell,
             warnings=warnings,

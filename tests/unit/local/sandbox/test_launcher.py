@@ -1,7 +1,7 @@
 import msgspec
 import pytest
 
-from vcjob.local.node.messages import BindBelow, MakeBelow
+from vcjob.local.node.messages import BindBelow, MakeBelow, WriteFile
 from vcjob.local.sandbox.launcher import (
     BindMount,
     ContainerSandbox,
@@ -16,7 +16,6 @@ from vcjob.local.sandbox.python import Python
 TREE = {
     "/etc": (
         Entry("hosts"),
-        Entry("shadow"),
         Entry("ssl", directory=True),
         Entry("localtime", link="/usr/zone"),
     ),
@@ -31,7 +30,6 @@ MACHINE = Machine(
     links=(("/bin", "usr/bin"), ("/lib", "usr/lib")),
     python=Python("/home/me/env/bin/python", ("/home/me/env",)),
     etc="/state/node/etc",
-    hidden=frozenset({"/etc/shadow"}),
     proc_read_only=("/proc/sys",),
     list=TREE.get,
 )
@@ -59,21 +57,22 @@ def test_nothing_of_the_machine_is_bound_writable() -> None:
     assert "--bind" not in found
     assert "--dev-bind" not in found
     bound = {found[i + 1] for i, option in enumerate(found) if option == "--ro-bind"}
-    assert bound == {"/usr", "/home/me/env", "/proc/sys", "/sys", "/state/node/etc"}
+    assert bound == {"/usr", "/home/me/env", "/proc/sys", "/sys"}
 
 
-def test_etc_is_links_into_a_view_without_secrets() -> None:
-    found = options()
-    assert has(found, "--symlink", "/.vcjob/machine/etc/hosts", "/etc/hosts")
-    assert has(found, "--symlink", "/usr/zone", "/etc/localtime")
-    assert has(found, "--ro-bind", "/state/node/etc", "/.vcjob/machine/etc")
-    assert "/etc/shadow" not in found
+def test_etc_is_a_private_layer_over_the_nodes_copy() -> None:
+    assert has(options(), "--overlay-src", "/state/node/etc", "--tmp-overlay", "/etc")
 
 
-def test_a_mount_takes_the_place_of_a_link() -> None:
-    found = options(mounts=(BindMount("/state/hosts", "/etc/hosts", file=True),))
-    assert "/.vcjob/machine/etc/hosts" not in found
-    assert found.count(BindBelow("/state/hosts", "", "/etc/hosts")) == 1
+def test_with_a_read_only_root_etc_is_read_only_too() -> None:
+    assert has(options(read_only_root=True), "--remount-ro", "/", "--remount-ro", "/etc")
+
+
+def test_files_are_written_before_volumes_are_mounted() -> None:
+    text = WriteFile("/etc/hosts", "127.0.0.1 localhost")
+    found = options(files=(text,), mounts=(BindMount("/state/v", "/etc/volcano"),))
+    assert found.index("--tmp-overlay") < found.index(text)
+    assert found.index(text) < found.index(BindBelow("/state/v", "", "/etc/volcano"))
 
 
 def test_a_mount_below_a_directory_of_the_machine_opens_that_directory() -> None:

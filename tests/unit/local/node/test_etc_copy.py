@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from vcjob.local.node.etc_view import copy_public
+from vcjob.local.node.etc_copy import copy_public, is_secret
 
 
 @pytest.fixture
@@ -44,3 +44,29 @@ def test_what_is_no_file_is_left_out_and_never_waited_for(etc: Path, tmp_path: P
     os.mkfifo(etc / "pipe", 0o644)
     copy_public(str(etc), str(tmp_path / "copy"))
     assert not (tmp_path / "copy" / "pipe").exists()
+
+
+@pytest.mark.parametrize(
+    ("path", "mode", "secret"),
+    [
+        ("/etc/passwd", stat.S_IFREG | 0o644, False),
+        ("/etc/kept", stat.S_IFREG | 0o640, True),
+        ("/etc/shadow", stat.S_IFREG | 0o644, True),
+        ("/etc/ssh/ssh_host_rsa_key", stat.S_IFREG | 0o644, True),
+        ("/etc/ssh/ssh_host_rsa_key.pub", stat.S_IFREG | 0o644, False),
+        ("/etc/app/tls.key", stat.S_IFREG | 0o644, True),
+        ("/etc/ssl", stat.S_IFDIR | 0o755, False),
+        ("/etc/listed", stat.S_IFDIR | 0o754, True),
+    ],
+)
+def test_what_is_closed_to_others_or_secret_by_name_is_a_secret(
+    path: str, mode: int, secret: bool
+) -> None:
+    assert is_secret(path, mode) is secret
+
+
+def test_what_every_pod_has_of_its_own_is_not_copied(tmp_path: Path) -> None:
+    copy_public("/etc", str(tmp_path / "copy"))
+    names = {path.name for path in (tmp_path / "copy").iterdir()}
+    assert "passwd" in names
+    assert not names & {"hosts", "hostname", "resolv.conf", "nsswitch.conf", "shadow"}
