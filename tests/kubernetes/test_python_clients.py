@@ -146,6 +146,7 @@ def test_lightkube(config):
     wish = {"metadata": {"name": "m", "namespace": "default"}, "data": {"a": "1"}}
     applied = client.apply(ConfigMap.from_dict(wish), field_manager="me")
     assert applied.data == {"a": "1"}
-    assert [kind for kind, _ in client.watch(Pod, server_timeout=1)] == ["ADDED"]
+    operation, seen = next(client.watch(Pod, server_timeout=20))
+    assert (operation, seen.metadata.name) == ("ADDED", "p")
     client.delete(kind, "train")
     assert list(client.list(kind)) == []
