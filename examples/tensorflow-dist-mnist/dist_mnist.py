@@ -261,8 +261,8 @@ def serve(task: Task, wait: float) -> None:
     with ParameterServer(address, family, digits, task.workers) as server:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: sys.exit(0))
-        say(f"serving {len(digits) * ROW} parameters on {address[0]}:{port}")
         try:
+            say(f"serving {len(digits) * ROW} parameters on {address[0]}:{port}")
             server.serve_forever()
         finally:
             with server.lock:
