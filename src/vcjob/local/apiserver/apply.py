@@ -53,8 +53,13 @@ def apply(
         *(read_fields(one.get("fieldsV1")) for one in others)
     )
     dropped = read_fields((own or {}).get("fieldsV1")) - wished - owned_by_others
+    if dropped:  # an empty map or list that was applied once is more than that by now
+        leaves = fields_of(merged, kind)
+        dropped -= {leaf[:length] for leaf in leaves for length in range(len(leaf))}
     for path in sorted(dropped, key=lambda path: (path[-1] != ".", -len(path))):
         merged = _without(merged, path, kind)
+    if dropped:  # what was emptied and went, although an empty one is wished
+        merged = _merge(merged, wish, kind)
     if live is not None and merged == base and own and read_fields(own["fieldsV1"]) == wished:
         return live
     entry = {
