@@ -172,7 +172,11 @@ class LocalEngine:
         self.cluster = self.kept.store if self.kept else Store(time.time)
         patient = PatientCluster(self.cluster, self.on_problem)
         self._network = Networking(self.cluster, self._node, self._node.name_server)
-        self._logs = Logs(LogFiles(str(self.logs), self.on_problem), self.on_line)
+        # Times are kept for those who read logs later, through a service's API.
+        files = LogFiles(
+            str(self.logs), self.on_problem, clock=time.time_ns if self._of_service else None
+        )
+        self._logs = Logs(files, self.on_line)
         capacity = dict(self.volumes.capacity)
         self._agent = Agent(self._surroundings(patient))
         scheduler = Scheduler(patient, capacity, node=NODE_NAME, clock=time.time)
@@ -220,6 +224,11 @@ class LocalEngine:
     async def drain(self) -> None:
         """Return when no pod lives any more, so that all output has been handed over."""
         await self._agent.drain()
+
+    @property
+    def agent(self) -> Agent:
+        """What sees the pods through, once the context is entered."""
+        return self._agent
 
     @property
     def logs(self) -> Path:

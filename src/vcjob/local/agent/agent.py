@@ -13,6 +13,7 @@ import msgspec
 from vcjob.api.kinds import CONFIG_MAP, PERSISTENT_VOLUME_CLAIM, POD, SECRET, Kind
 from vcjob.api.types import Object
 from vcjob.controller.cluster import ClusterError, Conflict, NotFound
+from vcjob.local.agent.inside import Inside
 from vcjob.local.agent.pod import Exits, PodLife
 from vcjob.local.agent.surroundings import Surroundings
 from vcjob.local.following import Key, follow, key_of
@@ -77,6 +78,16 @@ class Agent:
         for life in self._pods.values():
             life.evict(reason, message)
         await self.drain()
+
+    @property
+    def surroundings(self) -> Surroundings:
+        """What the agent works with."""
+        return self._around
+
+    def inside(self, uid: str, container: str) -> Inside | None:
+        """Where programs can enter a container of a pod, None while it does not run."""
+        life = self._pods.get(uid)
+        return life.inside(container) if life else None
 
     def last_line(self, uid: str, container: str) -> bytes:
         """The last line that a container printed before it ended, b"" if there was none."""

@@ -104,6 +104,12 @@ class ContainerLife:
         """Whether there is a process, or one is on its way."""
         return self._process is not None
 
+    @property
+    def inside(self) -> Inside | None:
+        """Where programs can enter it, None while it does not run."""
+        is_up = self._process is not None and isinstance(self.facts.state, Running)
+        return self._process.inside if self._process and is_up else None
+
     async def run(self, pod_policy: str) -> Terminated:
         """Run it, again and again as the restart policies say; returns how it ended for good."""
         while True:
@@ -209,7 +215,7 @@ class ContainerLife:
     def _open_log(self) -> ContainerLog:
         metadata = self._of_pod.pod["metadata"]
         return self._around.logs.open(
-            metadata["namespace"], metadata["name"], self.name, self.facts.restarts
+            metadata["namespace"], metadata["name"], self.name, self.facts.restarts, metadata["uid"]
         )
 
     async def _start(self, run: str) -> Start:

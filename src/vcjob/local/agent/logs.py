@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable
 
 from vcjob.local.agent.lines import LineSplitter
+from vcjob.local.agent.log_times import SUFFIX, TimesWriter
 from vcjob.local.sandbox.paths import checked_name
 
 _CHUNK = 64 << 10
@@ -26,6 +27,7 @@ class LogFiles:
     A file that passes ``file_limit`` is set aside as ``NAME.1``, in place of the one before. When
     all together pass ``total_limit``, those that were written to least recently go. A disk that
     takes no more is told to ``on_problem`` once, in a sentence; what it does not take is not kept.
+    With ``clock`` (nanoseconds since 1970), times are kept too (``log_times.py``).
     """
 
     def __init__(
@@ -34,6 +36,7 @@ class LogFiles:
         on_problem: Callable[[str], None],
         file_limit: int = 10 << 20,
         total_limit: int = 1 << 30,
+        clock: Callable[[], int] | None = None,
     ) -> None:
         self.directory = directory
         self._on_problem = on_problem
@@ -42,6 +45,8 @@ class LogFiles:
         self._sizes: dict[str, int] = {}  # in the order of the last write
         self._total = 0
         self._told = False
+        self._clock = clock
+        self._times = TimesWriter()
 
     def path(self, namespace: str, pod: str, container: str, restart: int) -> str:
         """Where a container's output is: ``NAMESPACE_POD/CONTAINER/RESTART.log``.
@@ -53,15 +58,21 @@ class LogFiles:
             self.directory, pod_directory, checked_name(container), f"{restart}.log"
         )
 
-    def append(self, path: str, data: bytes) -> None:
-        """Write to the end of a file that ``path`` gave; never raises because of the disk."""
+    def append(self, path: str, data: bytes, writer: str = "") -> None:
+        """Write to the end of a file that ``path`` gave; never raises because of the disk.
+
+        ``writer`` tells pods apart that have the same name one after the other.
+        """
         try:
             if self._sizes.get(path, 0) + len(data) > self._file_limit:
                 self._set_aside(path)
-            self._write(path, data)
+            self._write(path, data, writer)
             while self._total > self._total_limit and len(self._sizes) > 1:
                 oldest = next(iter(self._sizes))
                 os.unlink(oldest)
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(oldest + SUFFIX)
+                self._times.forget(oldest)
                 self._forget(oldest)
         except OSError as error:
             if not self._told:
@@ -75,11 +86,13 @@ class LogFiles:
         if path in self._sizes:
             aside = f"{path}.1"
             os.replace(path, aside)
+            if self._clock:
+                os.replace(path + SUFFIX, aside + SUFFIX)
             self._forget(aside)
             self._sizes[aside] = self._forget(path)
             self._total += self._sizes[aside]
 
-    def _write(self, path: str, data: bytes) -> None:
+    def _write(self, path: str, data: bytes, writer: str) -> None:
         """Opened for each write: hundreds of containers hold no descriptors for files."""
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
         try:
@@ -87,13 +100,16 @@ class LogFiles:
         except FileNotFoundError:
             os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
             file = os.open(path, flags, 0o600)
-        written = 0
+        written = noted = 0
         try:
+            if self._clock:
+                size = os.fstat(file).st_size
+                noted = self._times.note(path, size, self._clock(), writer)
             while written < len(data):
                 written += os.write(file, data[written:])
         finally:
             os.close(file)
-            self._sizes[path] = self._forget(path) + written
+            self._sizes[path] = self._forget(path) + written + noted
             self._total += self._sizes[path]
 
     def _forget(self, path: str) -> int:
@@ -108,15 +124,30 @@ class Logs:
     def __init__(self, files: LogFiles, on_line: OnLine) -> None:
         self.files = files
         self.on_line = on_line
-        self._open: set[ContainerLog] = set()
+        self._open: dict[ContainerLog, None] = {}
+        self._latest: dict[tuple[str, str], ContainerLog] = {}
         self._flowing = asyncio.Event()
         self._flowing.set()
 
-    def open(self, namespace: str, pod: str, container: str, restart: int) -> "ContainerLog":
-        """A pipe for one run of a container. Raises UnsafePath, and OSError without descriptors."""
-        log = ContainerLog(self, namespace, pod, container, restart)
-        self._open.add(log)
+    def open(
+        self, namespace: str, pod: str, container: str, restart: int, uid: str = ""
+    ) -> "ContainerLog":
+        """A pipe for one run of a container of the pod with this UID.
+
+        Raises UnsafePath, and OSError without descriptors.
+        """
+        log = ContainerLog(self, namespace, pod, container, restart, uid)
+        self._open[log] = None
+        self._latest[log.path, uid] = log
         return log
+
+    def growing(self, path: str, uid: str) -> "asyncio.Event | None":
+        """An event for when that pod has written more to that file; None if it will not any more.
+
+        Get it before reading what is there: it is set by the next output, or the end of it.
+        """
+        log = self._latest.get((path, uid))
+        return log.growing() if log else None
 
     def pause(self) -> None:
         """Read no more until ``resume``: whoever takes the lines is behind."""
@@ -141,7 +172,9 @@ class Logs:
 
     def closed(self, log: "ContainerLog") -> None:
         """A container's output has ended."""
-        self._open.discard(log)
+        self._open.pop(log, None)
+        if self._latest.get((log.path, log.uid)) is log:
+            del self._latest[log.path, log.uid]
 
     def close(self) -> None:
         """Stop reading everything; what was read and not yet passed on is."""
@@ -153,11 +186,16 @@ class ContainerLog:
     """The output of one run of a container.
 
     ``writer`` is the descriptor for the container's standard output and error; ``close_writer``
-    must follow once the container has it, or has failed to start. ``path`` is the file.
+    must follow once the container has it, or has failed to start. ``path`` is the file, ``uid``
+    the pod's.
     """
 
-    def __init__(self, logs: Logs, namespace: str, pod: str, container: str, restart: int) -> None:
+    def __init__(
+        self, logs: Logs, namespace: str, pod: str, container: str, restart: int, uid: str
+    ) -> None:
         self.path = logs.files.path(namespace, pod, container, restart)
+        self.uid = uid
+        self._growing: asyncio.Event | None = None
         self._logs = logs
         self._source = (namespace, pod, container)
         self._loop = asyncio.get_running_loop()
@@ -168,6 +206,12 @@ class ContainerLog:
         os.set_blocking(self._reader, False)
         if not logs.paused:
             self.read_on()
+
+    def growing(self) -> asyncio.Event:
+        """Set by the next output, or the end of it."""
+        if self._growing is None:
+            self._growing = asyncio.Event()
+        return self._growing
 
     def close_writer(self) -> None:
         """Give up our own end, so that the container's death ends the output."""
@@ -215,6 +259,7 @@ class ContainerLog:
         self.close_writer()
         self._logs.closed(self)
         self._ended.set_result(None)
+        self._tell_readers()
         self._pass_on(self._lines.end())
 
     def _read(self) -> bool:
@@ -227,9 +272,15 @@ class ContainerLog:
             self.end()
             return False
         self._tail = (self._tail + chunk[-_TAIL:])[-_TAIL:]
-        self._logs.files.append(self.path, chunk)
+        self._logs.files.append(self.path, chunk, self.uid)
+        self._tell_readers()
         self._pass_on(self._lines.feed(chunk))
         return True
+
+    def _tell_readers(self) -> None:
+        if self._growing:
+            self._growing.set()
+            self._growing = None
 
     def _take_what_is_there(self) -> None:
         with contextlib.suppress(OSError):  # the reader may have ended the log meanwhile

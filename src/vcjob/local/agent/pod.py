@@ -16,6 +16,7 @@ from vcjob.controller.cluster import Conflict, NotFound
 from vcjob.controller.recorder import record_event
 from vcjob.core.draft import Told
 from vcjob.local.agent.container import ContainerLife, grace_period
+from vcjob.local.agent.inside import Inside
 from vcjob.local.agent.pod_files import PodFiles
 from vcjob.local.agent.podphase import (
     PodFacts,
@@ -159,6 +160,13 @@ class PodLife:
         self._reference_changed.set()
         if self._volumes and (kind, name) in self._references:
             self._update_volumes()
+
+    def inside(self, container: str) -> Inside | None:
+        """Where programs can enter a container, None while it does not run."""
+        for life in (*self._inits, *self._mains):
+            if life.name == container:
+                return life.inside
+        return None
 
     async def write_status(self) -> None:
         """Write what has changed of the status since the last time."""

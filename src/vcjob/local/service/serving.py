@@ -21,6 +21,7 @@ from vcjob import __version__
 from vcjob.api.errors import VcjobError
 from vcjob.local.apiserver.server import ApiServer, serve
 from vcjob.local.disk.database import Database
+from vcjob.local.doors.doors import doors
 from vcjob.local.engine import NODE_NAME, EngineOptions, Kept, LocalEngine
 from vcjob.local.service import kubeconfigs
 from vcjob.local.service.credentials import Credentials, credentials
@@ -107,7 +108,8 @@ async def _serve(
     if lost:
         _log.warning("%d pods had ended with an earlier engine", lost)
     async with engine, contextlib.AsyncExitStack() as stack:
-        server = ApiServer(store, secrets.token, hosts=_names(options.host))
+        opened = doors(engine.agent)
+        server = ApiServer(store, secrets.token, doors=opened, hosts=_names(options.host))
         port = await _open(stack, server, home, options, secrets)
         shown = f"[{options.host}]" if ":" in options.host else options.host
         record = EngineRecord(

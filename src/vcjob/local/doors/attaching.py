@@ -1,0 +1,82 @@
+"""``pods/attach``: what a container prints from now on, at the client.
+
+Output and errors of a container are one stream here, which keeps their order: it is sent as output.
+Source: Kubernetes API reference, ``PodAttachOptions``.
+"""
+
+import asyncio
+import contextlib
+from typing import Any
+
+from aiohttp import web
+
+from vcjob.controller.cluster import Cluster
+from vcjob.local.agent.inside import Inside
+from vcjob.local.agent.logs import Logs
+from vcjob.local.apiserver import query
+from vcjob.local.apiserver.paths import Place
+from vcjob.local.doors.channels import (
+    PROTOCOLS,
+    STDOUT,
+    Channels,
+    ended_well,
+    noticed,
+    open_websocket,
+)
+from vcjob.local.doors.executing import wanted_streams
+from vcjob.local.doors.reading import Part, output
+from vcjob.local.doors.targets import FindInside, Target, inside_of
+
+_NEW = Part(follow=True, new_only=True)
+
+
+class AttachDoor:
+    """Answers requests for ``attach``."""
+
+    def __init__(self, cluster: Cluster, logs: Logs, find: FindInside) -> None:
+        self._cluster = cluster
+        self._logs = logs
+        self._find = find
+
+    async def __call__(
+        self, request: web.BaseRequest, place: Place, asked: query.Query
+    ) -> web.StreamResponse:
+        """Pass output on until the container or the client ends; raises Refused (400, 404)."""
+        wanted = wanted_streams(asked)
+        container = asked.get("container", "")
+        target, inside = await inside_of(self._cluster, self._find, place, container)
+        websocket = await open_websocket(request, PROTOCOLS)
+        channels = Channels(websocket)
+        showing = asyncio.create_task(
+            self._show(channels, target, inside, shown=wanted.stdout or wanted.stderr)
+        )
+        listening = asyncio.create_task(_until_gone(channels))
+        try:
+            async with noticed(websocket):
+                waited: list[asyncio.Task[Any]] = [showing, listening]
+                await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
+                listening.cancel()
+                await asyncio.wait((listening,))
+                if showing.done() and not showing.exception():
+                    await channels.finish(ended_well())
+        finally:
+            for task in (showing, listening):
+                task.cancel()
+            await asyncio.gather(showing, listening, return_exceptions=True)
+        return websocket
+
+    async def _show(
+        self, channels: Channels, target: Target, inside: Inside, *, shown: bool
+    ) -> None:
+        metadata = target.pod["metadata"]
+        run = int(inside.run.rpartition("/")[2])
+        path = self._logs.files.path(metadata["namespace"], metadata["name"], target.name, run)
+        with contextlib.suppress(ConnectionError):
+            async for piece in output(self._logs, path, target.uid, _NEW):
+                if shown:
+                    await channels.send(STDOUT, piece)
+
+
+async def _until_gone(channels: Channels) -> None:
+    async for _ in channels.received():
+        pass
