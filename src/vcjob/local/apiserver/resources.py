@@ -36,6 +36,7 @@ from vcjob.local.apiserver.schemas import OF_KINDS
 
 EVICTION = Kind("policy", "v1", "Eviction", "evictions")
 SCALE = Kind("autoscaling", "v1", "Scale", "scales")
+_CONNECT = ("create", "get")
 VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 
 
@@ -123,7 +124,11 @@ BUILT_IN: tuple[Resource, ...] = (
     _ours(COMMAND),
     _with(
         _core(POD, "po", has_status=True, all_of=True),
+        Subresource("attach", _CONNECT, Kind("", "v1", "PodAttachOptions", "")),
         Subresource("eviction", ("create",), EVICTION),
+        Subresource("exec", _CONNECT, Kind("", "v1", "PodExecOptions", "")),
+        Subresource("log", ("get",), POD),
+        Subresource("portforward", _CONNECT, Kind("", "v1", "PodPortForwardOptions", "")),
     ),
     _core(SERVICE, "svc", has_status=True, all_of=True),
     _core(CONFIG_MAP, "cm"),

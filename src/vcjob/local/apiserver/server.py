@@ -202,8 +202,8 @@ class ApiServer:
         name, _, _ = place.subresource.partition("/")
         if resource.kind == POD and name in self._doors:
             return await self._doors[name](request, place, asked)
-        if name not in known:
-            raise _no_resource()
+        if name not in known or (resource.kind == POD and name != "eviction"):
+            raise _no_resource()  # a part of pods for which there is no door
         if name == "eviction" and request.method == "POST":
             body = Body(await read_body(request), media_type(request))
             written = await self._writing.evict(resource, place, asked, body)

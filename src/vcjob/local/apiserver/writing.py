@@ -31,6 +31,7 @@ from vcjob.local.apiserver.apply import apply
 from vcjob.local.apiserver.bodies import decode_json, decode_object, decode_yaml, duplicate_keys
 from vcjob.local.apiserver.custom import established, resources_of
 from vcjob.local.apiserver.event_shapes import from_core, to_core
+from vcjob.local.apiserver.eviction import mark_disrupted
 from vcjob.local.apiserver.json_patch import apply_json_patch
 from vcjob.local.apiserver.kinds import CUSTOM_RESOURCE_DEFINITION, EVENT_OF_EVENTS, SERVICE_ACCOUNT
 from vcjob.local.apiserver.namespaces import Namespaces
@@ -271,8 +272,21 @@ class Writing:
     async def evict(self, resource: Resource, place: Place, asked: Query, body: Body) -> Written:
         """Delete a pod on behalf of an Eviction; raises Refused."""
         eviction = decode_object(body.bytes, body.type) if body.bytes else {}
-        inner = msgspec.json.encode(eviction.get("deleteOptions") or {})
-        await self.delete(resource, place, asked, Body(inner, JSON))
+        if (eviction.get("metadata") or {}).get("name", place.name) != place.name:
+            raise Refused(400, "the name of the Eviction is not that of the pod")
+        wanted = eviction.get("deleteOptions") or {}
+        options = _delete_options(asked, Body(msgspec.json.encode(wanted), JSON))
+        if not options.dry_run:
+            marked = await mark_disrupted(
+                self._store,
+                place.namespace,
+                place.name,
+                uid=options.uid,
+                resource_version=options.resource_version,
+                now=self._clock(),
+            )
+            wanted = {**wanted, "preconditions": {"uid": marked["metadata"]["uid"]}}
+        await self.delete(resource, place, asked, Body(msgspec.json.encode(wanted), JSON))
         return Written(success(resource.kind, place.name, ""), 201, is_status=True)
 
     async def _delete(
