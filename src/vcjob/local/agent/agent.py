@@ -49,6 +49,7 @@ class Agent:
         self._idle = asyncio.Event()
         self._idle.set()
         self._tasks: asyncio.TaskGroup | None = None
+        self._closing = False
         surroundings.node.on_exit = self._on_exit
 
     async def run(self) -> None:
@@ -73,8 +74,9 @@ class Agent:
     async def shut_down(self, reason: str, message: str) -> None:
         """End every pod as Failed for this reason; returns when their grace periods are over.
 
-        The caller sees to it that no pod is bound meanwhile.
+        Pods that come later are left as they are.
         """
+        self._closing = True
         for life in self._pods.values():
             life.evict(reason, message)
         await self.drain()
@@ -123,7 +125,7 @@ class Agent:
         final = (pod.get("status") or {}).get("phase") in _FINAL_PHASES
         if pod["metadata"].get("deletionTimestamp"):
             self._tasks.create_task(self._delete(pod))
-        elif uid not in self._ended and not final:
+        elif uid not in self._ended and not final and not self._closing:
             self._idle.clear()
             life = PodLife(
                 pod,
