@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import os
 from collections.abc import Awaitable, Callable
 
 import msgspec
@@ -89,8 +90,8 @@ class Forwarded:
         try:
             reader, writer = await self._ports.connect(self._port)
         except (OSError, NodeRefused, NodeGone) as refused:
-            why = refused.strerror if isinstance(refused, OSError) else None
-            error = self._ports.failure(self._port, why or refused)
+            number = refused.errno if isinstance(refused, OSError) else None
+            error = self._ports.failure(self._port, os.strerror(number) if number else refused)
             self._writer.set_result(None)
         except BaseException:
             self._writer.set_result(None)
