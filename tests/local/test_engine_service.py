@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 import yaml
-from cli_runs import Ended, Manifest, environment, job, run, start, task
+from cli_runs import Ended, Manifest, environment, job, run, start, task, write
 
 from vcjob.api.kinds import CONFIG_MAP, EVENT, JOB, POD, Kind
 from vcjob.api.types import Object
@@ -210,3 +210,25 @@ def test_a_port_that_is_taken_is_named(service: Service) -> None:
 def pod(command: tuple[str, ...]) -> Object:
     container = {"name": "main", "image": "unused", "command": list(command)}
     return {"spec": {"restartPolicy": "Never", "containers": [container]}}
+
+
+def test_run_detached_hands_jobs_to_the_engine_and_starts_it_when_needed(service: Service) -> None:
+    for name in ("first", "second"):
+        manifest = write(service.directory, job(name, task("only", ("sh", "-c", "echo done"))))
+        ended = run(service.directory, "run", "--detach", manifest)
+        assert (ended.code, ended.out) == (0, f"{name}\n"), ended
+        assert f"vcjob logs -f {name}" in ended.err
+        service.until(JOB, name, phase("Completed"))
+    again = run(service.directory, "run", "--detach", manifest)
+    assert (again.code, "second is there already" in again.err) == (1, True), again
+    bound = run(service.directory, "run", "--detach", "-v", "/tmp:/data", manifest)
+    assert (bound.code, "vcjob engine start" in bound.err) == (2, True), bound
+
+
+def test_started_as_a_service_it_gives_pods_what_its_options_say(service: Service) -> None:
+    (service.directory / "data").mkdir()
+    (service.directory / "data" / "file").write_text("shown\n")
+    service.start("-v", f"{service.directory}/data:/data:ro")
+    service.create(POD, {"metadata": {"name": "reads"}, **pod(("cat", "/data/file"))})
+    service.until(POD, "reads", phase("Succeeded"))
+    assert (service.home / "logs/default_reads/main/0.log").read_text() == "shown\n"

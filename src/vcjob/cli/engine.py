@@ -61,6 +61,7 @@ def start(
     binds: tuple[tuple[Path, str, bool], ...],
     host_paths: tuple[Path, ...],
     python: Path | None,
+    map_users: bool,
 ) -> int:
     """Start the engine."""
     from vcjob.cli.engine_start import start_detached, start_here
@@ -75,7 +76,7 @@ def start(
             err=True,
         )
     options = ServiceOptions(
-        engine=engine_options(binds, host_paths, python),
+        engine=engine_options(binds, host_paths, python, map_users),
         host=host,
         port=port,
         kubeconfig=kubeconfig.absolute() if kubeconfig else None,

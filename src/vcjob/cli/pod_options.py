@@ -1,5 +1,6 @@
 """Options about what pods may have of this machine, which ``run`` and ``engine start`` share."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -51,22 +52,31 @@ _OPTIONS = (
     click.option("--python", metavar="PATH", type=click.Path(exists=True, path_type=Path),
                  help="The Python that pods see as python (an interpreter or an environment's "
                  "directory). Default: the active environment, else vcjob's own."),
+    click.option("--map-users", is_flag=True,
+                 help="As root: give pods unprivileged user numbers instead of root's own."),
 )  # fmt: skip
 
 
 def pod_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the parameters ``binds``, ``host_paths`` and ``python``."""
+    """Give a command the parameters ``binds``, ``host_paths``, ``python`` and ``map_users``."""
     for option in reversed(_OPTIONS):
         function = option(function)
     return function
 
 
 def engine_options(
-    binds: tuple[Bind, ...], host_paths: tuple[Path, ...], python: Path | None
+    binds: tuple[Bind, ...], host_paths: tuple[Path, ...], python: Path | None, map_users: bool
 ) -> "EngineOptions":
-    """What these parameters mean to the engine."""
+    """What these parameters mean to the engine; raises UsageError."""
+    if map_users and os.geteuid() != 0:
+        raise click.UsageError(
+            "--map-users is for root; started by another user, pods have none of root's numbers"
+        )
     from vcjob.local.engine import EngineOptions
 
     return EngineOptions(
-        binds=binds, python=str(python.absolute()) if python else "", host_paths=host_paths
+        binds=binds,
+        python=str(python.absolute()) if python else "",
+        host_paths=host_paths,
+        map_users=map_users,
     )
