@@ -8,7 +8,6 @@ import re
 
 import msgspec
 
-from vcjob.api.crd import INSTALLED
 from vcjob.api.defaults import apply_defaults
 from vcjob.api.kinds import (
     CONFIG_MAP,
@@ -23,7 +22,8 @@ from vcjob.api.kinds import (
 )
 from vcjob.api.problems import Problem, errors, format_path
 from vcjob.api.schema.fields import check_fields
-from vcjob.api.schema.support import RECORDS
+from vcjob.api.schema.meta import OBJECT_META
+from vcjob.api.schema.types import ANYTHING, Field, Record
 from vcjob.api.types import Object
 from vcjob.api.validation import FORMATS
 from vcjob.core.check import Lookup, check, check_update
@@ -31,6 +31,7 @@ from vcjob.core.checks.objects import check_object
 from vcjob.local.apiserver.core_defaults import with_defaults
 from vcjob.local.apiserver.kinds import CUSTOM_RESOURCE_DEFINITION
 from vcjob.local.apiserver.resources import Resource
+from vcjob.local.apiserver.schemas import OF_KINDS
 from vcjob.local.apiserver.status import Refused, invalid
 from vcjob.plugins.registry import Registry
 
@@ -113,18 +114,29 @@ def _is_unknown(problem: Problem) -> bool:
     return problem.message.startswith("unknown field ")
 
 
+def admit_status(resource: Resource, new: Object, old: Object) -> Object:
+    """Check an object whose status is to be changed; raises Refused (422)."""
+    if resource.stored in OF_KINDS and (status := new.get("status")) != old.get("status"):
+        record = OF_KINDS[resource.stored].fields.get("status")
+        kind = record.type if record else ANYTHING
+        problems = check_fields(
+            {"status": status}, Record("status", {"status": Field(kind)}, keeps_unknown=True)
+        )
+        if not isinstance(status, dict | None):
+            problems = [Problem("status must be an object", ("status",))]
+        _judged(resource, old["metadata"]["name"], new, problems)
+    return new
+
+
 def _problems(resource: Resource, obj: Object) -> list[Problem]:
     kind = resource.stored
-    if kind in INSTALLED:
-        return check_fields(obj, INSTALLED[kind].record)
-    if kind == POD and resource.record:
-        return check_fields(obj, resource.record)
-    if kind in RECORDS:
-        named = obj if obj["metadata"].get("name") else {
-            **obj, "metadata": {**obj["metadata"], "name": "generated"}
-        }  # fmt: skip
-        return check_object(named, kind)
-    return []
+    if kind not in OF_KINDS:
+        return check_fields(obj["metadata"], OBJECT_META, ("metadata",))
+    problems = check_fields(obj, OF_KINDS[kind])
+    if kind == SECRET and not errors(problems):
+        named = {**obj, "metadata": {"name": "any", **obj["metadata"]}}
+        problems += check_object(named, kind)
+    return problems
 
 
 def _metadata_problems(kind: Kind, metadata: Object) -> list[Problem]:

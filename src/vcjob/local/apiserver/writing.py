@@ -26,7 +26,13 @@ from vcjob.controller.cluster import ClusterError, Conflict, NotFound
 from vcjob.core.check import Lookup
 from vcjob.core.times import timestamp
 from vcjob.local.apiserver import query
-from vcjob.local.apiserver.admission import Admitted, admit_change, admit_new, check_queue_removal
+from vcjob.local.apiserver.admission import (
+    Admitted,
+    admit_change,
+    admit_new,
+    admit_status,
+    check_queue_removal,
+)
 from vcjob.local.apiserver.apply import apply
 from vcjob.local.apiserver.bodies import decode_json, decode_object, decode_yaml, duplicate_keys
 from vcjob.local.apiserver.custom import established, resources_of
@@ -224,7 +230,7 @@ class Writing:
             new = {**new, "apiVersion": resource.stored.api_version}
             new = _keeping(new, stored)
             if place.subresource == "status":
-                return new
+                return admit_status(resource, new, stored)
             result: Admitted = admit_change(resource, new, stored, self._plugins)
             told.extend(result.warnings)
             return result.object
