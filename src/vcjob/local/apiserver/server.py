@@ -243,7 +243,7 @@ class ApiServer:
             case ("apis", group, of_group):
                 found = discovery.resource_list(await self._served.all(), group, of_group)
             case ("openapi", "v2"):
-                return Answer(openapi.version_2(await self._served.all()))
+                found = openapi.version_2(await self._served.all())
             case ("openapi", "v3"):
                 found = openapi.index(await self._served.all(), __version__)
             case ("openapi", "v3", *rest):
