@@ -47,21 +47,44 @@ class Sharing:
         self._young: dict[Any, Any] = {}
         self._old: dict[Any, Any] = {}
         self._known: dict[int, Any] = {}
+        self._strings: dict[str, str] = {}
 
     def share(self, value: Any) -> Any:
         """A value equal to this one, made of parts met before where possible."""
-        if isinstance(value, str):
-            return self._keep(value, value)
+        if isinstance(value, dict | list):
+            return self._share_whole(value)
+        return self._share_simple(value)
+
+    def _share_simple(self, value: Any) -> Any:
+        if type(value) is str:
+            if len(self._strings) >= self._most:
+                self._strings.clear()
+            return self._strings.setdefault(value, value)
         if type(value) is int:  # not of bool, nor equal to a float
             return self._keep((int, value), value)
-        if not isinstance(value, dict | list) or id(value) in self._known:
+        return value
+
+    def _share_whole(self, value: Any) -> Any:
+        """Parts are told apart by identity, theirs alone while the table holds the whole."""
+        if id(value) in self._known:
             return value
+        known_string = self._strings.get
+        parts: list[Any] = [type(value)]
+        shared: Any
         if isinstance(value, dict):
-            shared: Any = {self._keep(key, key): self.share(one) for key, one in value.items()}
-            # Parts by identity, which is theirs alone while the table holds the whole.
-            return self._keep(("{", *map(id, shared), *map(id, shared.values())), shared)
-        shared = [self.share(one) for one in value]
-        return self._keep(("[", *map(id, shared)), shared)
+            shared = {}
+            for key, one in value.items():
+                key = known_string(key) or self._share_simple(key)
+                if type(one) is str:
+                    one = known_string(one) or self._share_simple(one)
+                else:
+                    one = self.share(one)
+                shared[key] = one
+                parts += (id(key), id(one))
+        else:
+            shared = [self.share(one) for one in value]
+            parts += map(id, shared)
+        return self._keep(tuple(parts), shared)
 
     def _keep(self, key: Any, value: Any) -> Any:
         found = self._young.get(key)

@@ -77,14 +77,15 @@ def run_service(home: EngineHome, options: ServiceOptions, ready: Ready) -> int:
         try:
             database = Database(home.objects)
             store = Store(time.time, disk=database, share=Sharing().share)
+            gc.disable()  # everything that is loaded stays
             store.load(database.version, database.objects())
             secrets = credentials(home, _names(options.host))
             assert engine.machine  # raises PythonNotFound before anything is told
         except BaseException:
             engine.abandon()
             raise
-        gc.collect()
-        gc.freeze()  # what was loaded stays: not to be looked through again and again
+        gc.freeze()  # not to be looked through again and again
+        gc.enable()
         engine.kept = Kept(store, home.logs)
         engine.on_problem = _log.warning
         try:
