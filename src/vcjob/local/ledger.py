@@ -25,7 +25,11 @@ _PRIORITIES = {"system-cluster-critical": 2_000_000_000, "system-node-critical":
 
 @dataclass
 class BookedPod:
-    """What counts of a pod. ``told`` is why it could not be bound, as last written on it."""
+    """What counts of a pod. ``told`` is why it could not be bound, as last written on it.
+
+    A gated pod (``spec.schedulingGates``) is not bound and does not count as there, until whoever
+    set its gates has removed them.
+    """
 
     key: Key
     uid: str
@@ -34,6 +38,7 @@ class BookedPod:
     phase: str
     is_bound: bool
     is_leaving: bool
+    is_gated: bool
     requests: Amounts
     told: str = ""
 
@@ -52,6 +57,7 @@ class BookedGang:
     unbound: dict[str, BookedPod] = field(default_factory=dict)
     phases: Counter[str] = field(default_factory=Counter)
     of_task: Counter[str] = field(default_factory=Counter)
+    gated: int = 0
     requested: dict[str, Fraction] = field(default_factory=dict)
     bound: dict[str, Fraction] = field(default_factory=dict)
 
@@ -84,12 +90,16 @@ class BookedGang:
 
         A PodGroup may ask for fewer pods than its tasks' minimums sum up to; then any will do.
         """
-        if len(self.pods) < self.least:
+        if len(self.pods) - self.gated < self.least:
             return False
         of_task: Mapping[str, int] = self._spec.get("minTaskMember") or {}
         if sum(of_task.values()) > self.least:
             return True
         return all(self.of_task[task] >= count for task, count in of_task.items())
+
+    def started(self) -> int:
+        """How many of its pods are bound, or were before they began to leave."""
+        return len(self.pods) - len(self.unbound) - self.gated
 
     def holds(self) -> Amounts:
         """What it takes of the machine: at least its minimum from admission until it starts."""
@@ -193,7 +203,7 @@ class Ledger:
 
     def _put_in(self, gang: BookedGang, pod: BookedPod) -> None:
         gang.pods[pod.uid] = pod
-        if not pod.is_bound and not pod.is_leaving:
+        if not (pod.is_bound or pod.is_leaving or pod.is_gated):
             gang.unbound[pod.uid] = pod
         self._count(gang, pod, 1)
 
@@ -203,7 +213,10 @@ class Ledger:
         self._count(gang, pod, -1)
 
     def _count(self, gang: BookedGang, pod: BookedPod, times: int) -> None:
-        gang.of_task[pod.task] += times
+        if pod.is_gated:
+            gang.gated += times
+        else:
+            gang.of_task[pod.task] += times
         if not pod.is_leaving:
             gang.phases[pod.phase] += times
         if pod.phase in _FINISHED or not pod.requests:
@@ -241,6 +254,7 @@ def _booked(pod: Object, old: BookedPod | None) -> BookedPod:
         (pod.get("status") or {}).get("phase") or "Pending",
         bool(spec.get("nodeName")),
         bool(metadata.get("deletionTimestamp")),
+        bool(spec.get("schedulingGates")) and not spec.get("nodeName"),
         old.requests if old else pod_requests(spec),
         old.told if old else "",
     )

@@ -221,7 +221,7 @@ class Scheduler:
         if gang.group is None or gang.waits:
             return
         phase = gang.phase
-        started = len(gang.pods) - len(gang.unbound)
+        started = gang.started()
         if phase == "Inqueue" and started and started >= gang.least:
             phase = "Running"
         counts = {name.lower(): gang.phases[name] for name in ("Running", "Succeeded", "Failed")}

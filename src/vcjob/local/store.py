@@ -144,7 +144,7 @@ class Store:
         if self._has_status(kind):
             created.pop("status", None)
         if kind == POD:
-            created["status"] = {"phase": "Pending"}
+            created["status"] = self._status_of_new_pod(created.get("spec") or {})
         if self._share:
             created = {field: self._share(value) for field, value in created.items()}
             metadata = {field: self._share(value) for field, value in metadata.items()}
@@ -286,6 +286,18 @@ class Store:
             if self._objects.find(kind, (metadata.get("namespace", ""), name)) is None:
                 return name
         raise AlreadyExists(f"{kind}: no free name was found for {metadata['generateName']!r}")
+
+    def _status_of_new_pod(self, spec: Object) -> Object:
+        if not spec.get("schedulingGates"):
+            return {"phase": "Pending"}
+        condition = {
+            "type": "PodScheduled",
+            "status": "False",
+            "reason": "SchedulingGated",
+            "message": "Scheduling is blocked due to non-empty scheduling gates",
+            "lastTransitionTime": timestamp(self._clock()),
+        }
+        return {"phase": "Pending", "conditions": [condition]}
 
     def _has_status(self, kind: Kind) -> bool:
         return kind not in self._without_status

@@ -55,12 +55,16 @@ class Machine:
         group: str,
         requests: Mapping[str, str] | None = None,
         task: str = "worker",
+        gates: tuple[str, ...] = (),
     ) -> None:
         container: Object = {"name": "main", "resources": {"requests": dict(requests or {})}}
         annotations = {GROUP_NAME: group, TASK_SPEC: task} if group else {}
         pod = {
             "metadata": {"name": name, "annotations": annotations},
-            "spec": {"containers": [container]},
+            "spec": {
+                "containers": [container],
+                "schedulingGates": [{"name": gate} for gate in gates],
+            },
         }
         await self.store.create(POD, pod)
         await self.settle()
@@ -355,5 +359,35 @@ def test_a_scheduler_that_starts_later_goes_on_from_what_there_is() -> None:
         assert await machine.phase("second") == "Inqueue"
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
+
+    play(scenario)
+
+
+def test_a_gated_pod_is_told_so_and_bound_when_its_gates_are_gone() -> None:
+    async def scenario(machine: Machine) -> None:
+        await machine.pod("held", "", gates=("a", "b"))
+        [condition] = (await machine.store.get(POD, "default", "held"))["status"]["conditions"]
+        assert (condition["status"], condition["reason"]) == ("False", "SchedulingGated")
+        for gates in ([{"name": "b"}], []):
+            assert await machine.bound() == set()
+            patch = {"spec": {"schedulingGates": gates}}
+            await machine.store.patch(POD, "default", "held", patch)
+            await machine.settle()
+        assert await machine.bound() == {"held"}
+
+    play(scenario)
+
+
+def test_a_gang_is_not_complete_without_its_gated_pods() -> None:
+    async def scenario(machine: Machine) -> None:
+        await machine.gang("g", 2, tasks={"worker": 2})
+        await machine.pod("free", "g")
+        await machine.pod("held", "g", gates=("a",))
+        assert await machine.bound() == set()
+        assert await machine.phase("g") == "Inqueue"
+        await machine.store.patch(POD, "default", "held", {"spec": {"schedulingGates": None}})
+        await machine.settle()
+        assert await machine.bound() == {"free", "held"}
+        assert await machine.phase("g") == "Running"
 
     play(scenario)

@@ -224,7 +224,11 @@ GROUPS: Mapping[str, tuple[Rule, ...]] = {
             text="there is one machine, and pods are placed on it",
         ),
         _warned("spec.topologySpreadConstraints", text="there is one machine to spread over"),
-        _warned("spec.schedulingGates", text="nothing here lifts them; they hold nothing back"),
+        _warned(
+            "spec.schedulingGates",
+            text="the pod waits until they are removed, which the engine's API can do; vcjob run "
+            "alone has nobody who does",
+        ),
         _warned("spec.runtimeClassName", text="there is one way to run containers here"),
     ),
     "Security": (
