@@ -26,6 +26,7 @@ from vcjob.local.engine import NODE_NAME, EngineOptions, Kept, LocalEngine
 from vcjob.local.service import kubeconfigs
 from vcjob.local.service.credentials import Credentials, credentials
 from vcjob.local.service.home import EngineHome, EngineRecord, write_private
+from vcjob.local.service.housekeeping import keep_house
 from vcjob.local.service.lost_pods import fail_lost_pods
 from vcjob.local.sharing import Sharing
 from vcjob.local.store import Store
@@ -124,7 +125,7 @@ async def _serve(
         stack.callback(forget, home, record)
         _tell_clients(home, options, record, secrets)
         ready(record)
-        await _any(stopping.wait(), engine.lost)
+        await _any(stopping.wait(), engine.lost, keep_house(store))
         if engine.lost.done():
             _log.error("%s", engine.lost.result())
             return 1
@@ -199,13 +200,15 @@ async def _end_pods(engine: LocalEngine, at_once: asyncio.Event) -> None:
 
 
 async def _any(*awaited: Awaitable[Any]) -> None:
-    """Return when one of them is done; what is not done then ends, but for futures."""
+    """Return when one of them is done, or raise what it raised; all but futures then end."""
     tasks = [asyncio.ensure_future(one) for one in awaited]
-    await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     for task in tasks:
         if isinstance(task, asyncio.Task):
             task.cancel()
     await asyncio.wait([task for task in tasks if isinstance(task, asyncio.Task)])
+    for task in done:
+        task.result()
 
 
 def _listen_for_signals() -> tuple[asyncio.Event, asyncio.Event]:
