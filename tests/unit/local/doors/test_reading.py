@@ -120,11 +120,9 @@ def _followed(
 
     async def run() -> list[bytes]:
         log = world.open(uid)
-        seen: list[bytes] = []
 
-        async def follow() -> None:
-            async for piece in output(world.logs, world.path, uid, part):
-                seen.append(piece)
+        async def follow() -> list[bytes]:
+            return [piece async for piece in output(world.logs, world.path, uid, part)]
 
         following = asyncio.create_task(follow())
         for step in steps:
@@ -137,8 +135,7 @@ def _followed(
             await asyncio.sleep(0)
         assert not following.done()
         log.end()
-        await following
-        return seen
+        return await following
 
     return asyncio.run(run())
 
