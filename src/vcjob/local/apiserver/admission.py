@@ -97,8 +97,9 @@ def check_queue_removal(name: str) -> None:
 
 def _completed(resource: Resource, obj: Object) -> Object:
     if resource.stored == QUEUE:
-        spec = {"weight": 1, "reclaimable": True, **(obj.get("spec") or {})}
-        return {**obj, "spec": spec}
+        spec = obj.get("spec") or {}
+        if isinstance(spec, dict):
+            return {**obj, "spec": {"weight": 1, "reclaimable": True, **spec}}
     return with_defaults(resource.stored, obj)
 
 
@@ -136,6 +137,19 @@ def _problems(resource: Resource, obj: Object) -> list[Problem]:
     if kind == SECRET and not errors(problems):
         named = {**obj, "metadata": {"name": "any", **obj["metadata"]}}
         problems += check_object(named, kind)
+    if kind == CUSTOM_RESOURCE_DEFINITION and not errors(problems):
+        problems += _definition_problems(obj)
+    return problems
+
+
+def _definition_problems(definition: Object) -> list[Problem]:
+    spec = definition["spec"]
+    problems = []
+    expected = f"{spec['names']['plural']}.{spec['group']}"
+    if definition["metadata"].get("name") != expected:
+        problems.append(Problem(f"name must be {expected}", ("metadata", "name")))
+    if sum(1 for version in spec["versions"] if version.get("storage")) != 1:
+        problems.append(Problem("one version must be the stored one", ("spec", "versions")))
     return problems
 
 

@@ -118,8 +118,10 @@ def _secret(secret: Object) -> Object:
 
 def _namespace(namespace: Object) -> Object:
     metadata = namespace["metadata"]
-    name = metadata.get("name", "")
-    labels = {**(metadata.get("labels") or {}), "kubernetes.io/metadata.name": name}
+    labels = metadata.get("labels") or {}
+    if not isinstance(labels, dict):
+        return namespace
+    labels = {**labels, "kubernetes.io/metadata.name": metadata.get("name", "")}
     return {**namespace, "metadata": {**metadata, "labels": labels}}
 
 

@@ -25,12 +25,14 @@ from vcjob.api.schema.types import (
     INTEGER,
     INTEGER_OR_TEXT,
     RESOURCES,
+    SUBDOMAIN,
     TEXT,
     TIME,
     Field,
     ListOf,
     MapOf,
     Record,
+    Text,
     Type,
     field,
     record,
@@ -137,6 +139,33 @@ _POD_STATUS = record(
         "qosClass": TEXT,
         "reason": field(TEXT, "Why the pod is in this phase, in one word."),
         "startTime": TIME,
+    },
+)
+
+_VERSION = record(
+    "CustomResourceDefinitionVersion",
+    {
+        "name": required(Text("dns-1123-label", min_length=1), "Name of the version."),
+        "served": required(BOOLEAN, "Whether clients can use it."),
+        "storage": required(BOOLEAN, "Whether objects are kept in it."),
+        "additionalPrinterColumns": ListOf(
+            record(
+                "CustomResourceColumnDefinition",
+                {
+                    "name": required(TEXT),
+                    "type": required(TEXT),
+                    "jsonPath": required(TEXT),
+                    "description": TEXT,
+                    "format": TEXT,
+                    "priority": INTEGER,
+                },
+            )
+        ),
+        "deprecated": BOOLEAN,
+        "deprecationWarning": TEXT,
+        "schema": ANYTHING,
+        "selectableFields": ListOf(ANYTHING),
+        "subresources": MapOf(MapOf(ANYTHING)),
     },
 )
 
@@ -330,15 +359,15 @@ OF_KINDS: Mapping[Kind, Record] = {
                 record(
                     "CustomResourceDefinitionSpec",
                     {
-                        "group": required(TEXT, "API group of the kind."),
+                        "group": required(SUBDOMAIN, "API group of the kind."),
                         "names": required(
                             record(
                                 "CustomResourceDefinitionNames",
                                 {
                                     "categories": ListOf(TEXT),
-                                    "kind": required(TEXT),
+                                    "kind": required(Text(min_length=1)),
                                     "listKind": TEXT,
-                                    "plural": required(TEXT),
+                                    "plural": required(Text("dns-1123-label", min_length=1)),
                                     "shortNames": ListOf(TEXT),
                                     "singular": TEXT,
                                 },
@@ -348,7 +377,9 @@ OF_KINDS: Mapping[Kind, Record] = {
                         "scope": required(TEXT, "Namespaced or Cluster."),
                         "conversion": ANYTHING,
                         "preserveUnknownFields": BOOLEAN,
-                        "versions": required(ListOf(ANYTHING), "Versions of the kind."),
+                        "versions": required(
+                            ListOf(_VERSION, min_items=1), "Versions of the kind."
+                        ),
                     },
                 ),
                 "What the kind is.",

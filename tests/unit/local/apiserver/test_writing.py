@@ -13,6 +13,16 @@ NAMESPACES = "/api/v1/namespaces"
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
+def definition(**changed):
+    spec = {
+        "group": "example.com",
+        "names": {"kind": "Boat", "plural": "boats"},
+        "scope": "Namespaced",
+        "versions": [{"name": "v1", "served": True, "storage": True}],
+    }
+    return {"metadata": {"name": "boats.example.com"}, "spec": {**spec, **changed}}
+
+
 def ask_of(scenario):
     async def run():
         async with served() as ask:
@@ -437,6 +447,37 @@ def test_a_custom_kind_is_served_from_its_definition_until_that_goes():
     assert table.body["rows"][0]["cells"][:2] == ["b", 3]
     assert older.body["apiVersion"] == "example.com/v1beta1"
     assert "example.com" in {group["name"] for group in groups.body["groups"]}
+
+
+@pytest.mark.parametrize(
+    ("path", "wrong"),
+    [
+        (NAMESPACES, {"metadata": {"name": "a", "labels": 5}}),
+        ("/apis/scheduling.volcano.sh/v1beta1/queues", {"metadata": {"name": "a"}, "spec": 5}),
+        ("/api/v1/namespaces/default/services", {"metadata": {"name": "a"}, "spec": "x"}),
+        ("/api/v1/nodes", {"metadata": {"name": "a", "finalizers": 1}}),
+        (DEFINITIONS, {"metadata": {"name": "a.b"}, "spec": 1}),
+        (DEFINITIONS, definition(versions=[1])),
+        (DEFINITIONS, definition(versions=[])),
+        (DEFINITIONS, definition(versions=[{"name": "v1", "served": True, "storage": False}])),
+        (DEFINITIONS, definition(group="other.example")),
+        (DEFINITIONS, definition(names={"kind": "Boat", "plural": "a/b"})),
+    ],
+)
+def test_objects_whose_parts_have_wrong_types_are_refused(path, wrong):
+    async def scenario(ask):
+        return await ask("POST", path, wrong)
+
+    assert ask_of(scenario).code == 422
+
+
+@pytest.mark.parametrize("status", [5, "x", [1], {"phase": 5}, {"conditions": {}}])
+def test_a_status_of_a_wrong_type_is_refused(status):
+    async def scenario(ask):
+        await ask.made(PODS, pod("p"))
+        return await ask("PATCH", f"{PODS}/p/status", {"status": status}, type=MERGE)
+
+    assert ask_of(scenario).code == 422
 
 
 def test_what_is_applied_is_made_kept_and_let_go():
