@@ -223,20 +223,19 @@ def _check_text(value: Any, kind: Text, path: Path) -> Iterator[Problem]:
             hint += "; without them YAML reads y, n, yes, no, on and off as true or false"
         yield _wrong_type(value, "a text", path, hint)
         return
-    name = name_of(path)
     if len(value) < kind.min_length:
-        yield Problem(f"{name} must not be empty", path)
+        yield Problem(f"{name_of(path)} must not be empty", path)
     elif not value:
         return
     elif kind.max_length is not None and len(value.encode()) > kind.max_length:
-        yield Problem(f"{name} must have at most {kind.max_length} characters", path)
+        yield Problem(f"{name_of(path)} must have at most {kind.max_length} characters", path)
     elif kind.one_of and value not in kind.one_of + kind.also:
         best = closest(value, kind.one_of)
         choices = ", ".join(kind.one_of)
         hint = f'did you mean "{best}"? One of: {choices}' if best else f"one of: {choices}"
-        yield Problem(f"{name} cannot be {show(value)}", path, hint)
+        yield Problem(f"{name_of(path)} cannot be {show(value)}", path, hint)
     elif kind.format and (wrong := FORMATS[kind.format](value)):
-        yield Problem(f"{name} must {wrong}, but is {show(value)}", path)
+        yield Problem(f"{name_of(path)} must {wrong}, but is {show(value)}", path)
 
 
 def _check_integer(value: Any, kind: Integer, path: Path) -> Iterator[Problem]:
