@@ -20,6 +20,7 @@ from vcjob.controller.cluster import (
     Gone,
     Invalid,
     NotFound,
+    StorageFailed,
     Unavailable,
 )
 
@@ -39,6 +40,7 @@ REASONS = {
     500: "InternalError",
     503: "ServiceUnavailable",
     504: "Timeout",
+    507: "InsufficientStorage",  # HTTP's word (RFC 4918); the API has none
 }
 
 
@@ -146,6 +148,8 @@ def refusal_of(error: ClusterError, kind: Kind, name: str) -> Refused:
             return Refused(403, message, details=details)
         case Gone():
             return Refused(410, str(error))
+        case StorageFailed():
+            return Refused(507, str(error))
         case Unavailable():
             return Refused(503, str(error))
     return Refused(500, str(error))
