@@ -2,7 +2,9 @@
 
 import asyncio
 import contextlib
+import ctypes
 import os
+import platform
 import signal
 import socket
 import sys
@@ -11,6 +13,7 @@ from pathlib import Path
 import pytest
 from worlds import Ended, Pods, world
 
+from vcjob.local.node.call_filter import ARCHITECTURES
 from vcjob.local.sandbox.launcher import BindMount, search_path
 
 pytestmark = pytest.mark.local
@@ -134,6 +137,40 @@ def test_host_loopback_and_abstract_sockets_are_out_of_reach(tmp_path: Path) -> 
             tmp_path, 'python -c "$SCRIPT"', environment={**ENVIRONMENT, "SCRIPT": script}
         )
     assert ended.output == "refused\nrefused\n"
+
+
+@pytest.mark.skipif(platform.machine() not in ARCHITECTURES, reason="numbers of calls not known")
+def test_keys_of_whoever_started_vcjob_are_out_of_reach(tmp_path: Path) -> None:
+    add, request, control = ARCHITECTURES[platform.machine()].keys
+    libc = ctypes.CDLL(None, use_errno=True)
+    user_keyring, invalidate = -4, 21
+    key = libc.syscall(add, b"user", b"vcjob-test", b"ticket", 6, user_keyring)
+    if key < 0:
+        pytest.skip(f"this kernel keeps no keys: {os.strerror(ctypes.get_errno())}")
+    try:
+        ended = in_world(
+            tmp_path,
+            f"""python - <<'end'
+import ctypes, os
+libc = ctypes.CDLL(None, use_errno=True)
+def call(*arguments):
+    print("call" if libc.syscall(*arguments) >= 0 else os.strerror(ctypes.get_errno()))
+data = ctypes.create_string_buffer(100)
+call({control}, 11, {key}, data, 100)
+call({control}, 1, None)
+call({request}, b"user", b"vcjob-test", None, 0)
+call({add}, b"user", b"other", b"x", 1, -2)
+end
+cat /proc/keys 2>/dev/null; echo end""",
+        )
+    finally:
+        libc.syscall(control, invalidate, key)
+    assert ended.output == "Operation not permitted\n" * 4 + "end\n"
+
+
+def test_sockets_between_virtual_machines_are_not_made(tmp_path: Path) -> None:
+    ended = in_world(tmp_path, "python -c 'import socket; socket.socket(socket.AF_VSOCK)'")
+    assert "Address family not supported" in ended.output
 
 
 def test_the_root_is_private_and_writable(tmp_path: Path) -> None:

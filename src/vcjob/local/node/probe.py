@@ -31,6 +31,7 @@ class Step(StrEnum):
     ETC = "copy /etc without its secrets"
     LAYERS = "put a private layer over /etc"
     NETWORK = "set up the pods' network"
+    CALLS = "close the machine's keys to pods"
     SANDBOX = "start a sandbox"
 
 

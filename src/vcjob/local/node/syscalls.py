@@ -30,10 +30,12 @@ MNT_DETACH = 0x2
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_DUMPABLE = 4
+_PR_SET_SECCOMP = 22
 _PR_CAPBSET_DROP = 24
 _PR_SET_NO_NEW_PRIVS = 38
 _PR_CAP_AMBIENT = 47
 _PR_CAP_AMBIENT_RAISE = ctypes.c_ulong(2)
+_SECCOMP_MODE_FILTER = ctypes.c_ulong(2)
 _CAPABILITY_VERSION = 0x20080522
 
 # The C library is opened once; use_errno keeps the error number per thread.
@@ -97,6 +99,14 @@ def set_not_dumpable() -> None:
 def gain_no_privileges() -> None:
     """Let no execve give this process more than it has: set-uid programs do not (prctl(2))."""
     _checked(_libc.prctl(_PR_SET_NO_NEW_PRIVS, ctypes.c_ulong(1), 0, 0, 0))
+
+
+def filter_calls(program: bytes) -> None:
+    """Have the kernel ask a filter, an array of struct sock_filter, at each call (seccomp(2))."""
+    instructions = ctypes.create_string_buffer(program, len(program))
+    # struct sock_fprog: how many instructions, padding, where they are.
+    described = struct.pack("HP", len(program) // 8, ctypes.addressof(instructions))
+    _checked(_libc.prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, described, 0, 0))
 
 
 def drop_from_bounding_set(capability: int) -> None:

@@ -142,6 +142,8 @@ def _kernel_views(machine: Machine) -> Iterator[str]:
     yield from ("--proc", "/proc")
     for path in machine.proc_read_only:
         yield from ("--ro-bind", path, path)
+    for path in machine.proc_hidden:
+        yield from ("--ro-bind", "/dev/null", path)
     yield from ("--ro-bind", "/sys", "/sys")
     yield from ("--dev", "/dev", "--perms", "1777", "--tmpfs", "/dev/shm")
 

@@ -12,6 +12,7 @@ from vcjob.local.sandbox.python import Python, read_python
 
 _PROGRAMS = ("/usr", "/opt", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix", "/gnu")
 _PROC_READ_ONLY = ("/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs")
+_PROC_HIDDEN = ("/proc/keys", "/proc/key-users")
 
 _STATIC_SHELLS = (("/usr/bin/dash", "/bin/dash"), ("/usr/bin/busybox", "/bin/busybox"))
 
@@ -53,8 +54,8 @@ class Machine(msgspec.Struct, frozen=True):
     """Facts of this machine that the sandbox depends on.
 
     ``programs`` are the directories with programs, ``links`` top-level symbolic links such as
-    ``/bin``. ``etc`` is the node's copy of /etc (``node/etc_copy.py``); ``proc_read_only`` lie in
-    /proc.
+    ``/bin``. ``etc`` is the node's copy of /etc (``node/etc_copy.py``); ``proc_read_only`` and
+    ``proc_hidden`` lie in /proc.
     ``shell`` takes the place of ``sh``, "" where the machine's own stays.
     """
 
@@ -63,6 +64,7 @@ class Machine(msgspec.Struct, frozen=True):
     python: Python
     etc: str = "/etc"
     proc_read_only: tuple[str, ...] = ()
+    proc_hidden: tuple[str, ...] = ()
     shell: str = ""
     warnings: tuple[str, ...] = ()
     list: ListDirectory = list_directory
@@ -77,6 +79,7 @@ class Machine(msgspec.Struct, frozen=True):
             python=read_python(python, home or str(Path.home())),
             etc=etc,
             proc_read_only=tuple(p for p in _PROC_READ_ONLY if os.path.exists(p)),
+            proc_hidden=tuple(p for p in _PROC_HIDDEN if os.path.exists(p)),
             shell=shell,
             warnings=warnings,
             list=cache(list_directory),  # one look for the whole run, as at everything else
