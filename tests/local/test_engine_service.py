@@ -6,6 +6,8 @@ import select
 import signal
 import socket
 import stat
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -125,6 +127,19 @@ def test_it_starts_once_tells_where_it_is_and_stops_without_a_trace(service: Ser
     assert not (service.home / "kubeconfig").exists()
     assert service.vcjob("stop").code == 0
     assert service.vcjob("status").code == 1
+
+
+def test_detached_it_keeps_nothing_open_that_its_caller_waits_for(service: Service) -> None:
+    reader, writer = os.pipe()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "vcjob", "engine", "start", "--detach"],
+        env=environment(service.directory), stdout=writer, stderr=writer, pass_fds=[writer],
+    )  # fmt: skip
+    os.close(writer)
+    with open(reader, "rb") as output:
+        assert b"serves at" in output.read()  # to the end
+    assert process.wait() == 0
+    assert service.vcjob("status").code == 0
 
 
 def test_in_the_foreground_a_signal_ends_it(service: Service) -> None:

@@ -1,6 +1,7 @@
 """Starting a process that stays when the command that started it has ended."""
 
 import os
+import resource
 import select
 import sys
 import time
@@ -72,6 +73,9 @@ def _become_detached(work: Callable[[Tell], int], log: Path, reader: int, writer
         os.chdir("/")
         os.umask(0o077)
         _redirect(log)
+        # Whoever started the command may wait for the end of other descriptors that it handed down.
+        os.closerange(3, writer)
+        os.closerange(writer + 1, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
 
         def tell(told: Told) -> None:
             """Heard once: what comes later has nobody to hear it, and is in the log."""
