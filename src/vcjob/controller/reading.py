@@ -6,13 +6,14 @@ Such a Job waits and says why; Commands for it work, and it disturbs no other.
 import msgspec
 
 from vcjob.api.types import Job, MalformedObject, Object
+from vcjob.core.indices import LARGEST_INDEX
 
 
 def read_job(obj: Object) -> tuple[Job, str]:
     """The Job as far as it can be read, and what is wrong with it (empty if nothing).
 
     A status that cannot be read counts as none: it is written anew. A spec that cannot be read
-    counts as empty, and is wrong.
+    counts as empty, and is wrong. So are tasks that nobody could have pods of.
     """
     metadata = obj["metadata"]
     spec, status = obj.get("spec"), obj.get("status")
@@ -23,7 +24,7 @@ def read_job(obj: Object) -> tuple[Job, str]:
         ({"status": status}, True),
     ):
         try:
-            return Job.of({"metadata": metadata, **_given(shown)}), wrong
+            return _possible(Job.of({"metadata": metadata, **_given(shown)}), wrong)
         except MalformedObject as error:
             if not error_matters:
                 wrong = f"the Job cannot be read: {error}"
@@ -44,6 +45,28 @@ def without_templates(job: Job) -> Job:
     """The Job with empty pod templates, for one whose templates have impossible shapes."""
     tasks = tuple(msgspec.structs.replace(task, template={}) for task in job.spec.tasks)
     return msgspec.structs.replace(job, spec=msgspec.structs.replace(job.spec, tasks=tasks))
+
+
+def _possible(job: Job, wrong: str) -> tuple[Job, str]:
+    """The Job with numbers of replicas that there can be, and what is wrong with its tasks."""
+    seen: set[str] = set()
+    for position, task in enumerate(job.spec.tasks):
+        if not 0 <= task.replicas <= LARGEST_INDEX:
+            problem = f"replicas is {task.replicas}: make it a number from 0 to {LARGEST_INDEX}"
+        elif task.name in seen:
+            problem = f'there is another task "{task.name}": give each a name of its own'
+        else:
+            problem = ""
+        seen.add(task.name)
+        if problem:
+            wrong = wrong or f"spec.tasks[{position}]: {problem}"
+    if not wrong:
+        return job, wrong
+    tasks = tuple(
+        msgspec.structs.replace(task, replicas=min(max(task.replicas, 0), LARGEST_INDEX))
+        for task in job.spec.tasks
+    )
+    return msgspec.structs.replace(job, spec=msgspec.structs.replace(job.spec, tasks=tasks)), wrong
 
 
 def _given(parts: Object) -> Object:

@@ -77,7 +77,7 @@ def arm_pending(draft: Draft, now: float) -> None:
     """Start the timers of PodPending policies for pods that are Pending and have none."""
     for task in draft.job.spec.tasks:
         reply = answer(draft.job.spec, task.name, Event.POD_PENDING)
-        if not reply:
+        if not reply or _is_refused(draft, Event.POD_PENDING, task.name, reply.action):
             continue
         pods = draft.observed.task(task.name)
         waiting = pods.at(PodPhase.PENDING) - draft.condemned(task.name, pods)
@@ -127,8 +127,8 @@ def fire_timers(draft: Draft, now: float) -> None:
                 break
 
 
-# Some occurrences last: a PodGroup stays Unknown, a task stays complete. If such a one asks for a
-# restart of pods that there are not, it is told once, not in each pass again.
+# Some occurrences last: a PodGroup stays Unknown, a task stays complete, a pod stays Pending. If
+# such a one asks for a restart of pods that there are not, it is told once, not in each pass again.
 
 
 def _refused(event: str, task: str, action: Action) -> str:
@@ -140,14 +140,21 @@ def _is_refused(draft: Draft, event: Event, task: str, action: Action) -> bool:
 
 
 def _refuse(draft: Draft, event: str, task: str, action: Action) -> None:
-    if event in (Event.UNKNOWN, Event.TASK_COMPLETED):
+    if event in (Event.UNKNOWN, Event.TASK_COMPLETED, Event.POD_PENDING):
         refused = (*draft.state.refused, _refused(event, task, action))
         draft.state = msgspec.structs.replace(draft.state, refused=refused)
 
 
 def _forget_refused(draft: Draft, found: Iterable[Occurrence]) -> None:
     """What no longer happens may happen anew."""
-    lasting = tuple(f"{one.event} {one.task} " for one in found)
+    lasting = (
+        *(f"{one.event} {one.task} " for one in found),
+        *(
+            f"{Event.POD_PENDING} {name} "
+            for name, pods in draft.observed.tasks.items()
+            if pods.at(PodPhase.PENDING)
+        ),
+    )
     kept = tuple(one for one in draft.state.refused if one.startswith(lasting))
     draft.state = msgspec.structs.replace(draft.state, refused=kept)
 

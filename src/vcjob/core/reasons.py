@@ -23,6 +23,8 @@ def waiting_reason(
     draft: Draft, group: Object | None, waiting: frozenset[str], *, admitted: bool
 ) -> Trouble | None:
     """What a Pending or Running Job waits for, or None if for nothing."""
+    if draft.phase is Phase.PENDING and (impossible := _impossible_gang(draft.job)):
+        return impossible
     if draft.phase is Phase.PENDING and not admitted:
         return _gang(draft, group)
     failing = _failing(draft)
@@ -33,6 +35,22 @@ def waiting_reason(
     if draft.phase is Phase.PENDING:
         return Trouble("PodsNotRunning", "waiting for pods to run", "")
     return None
+
+
+def _impossible_gang(job: Job) -> Trouble | None:
+    """A minimum of pods that the replicas never reach. Admission refuses such a Job."""
+    for task in job.spec.tasks:
+        if task.min_available is not None and task.min_available > task.replicas:
+            return _beyond(f"of task {task.name}", task.min_available, task.replicas)
+    replicas = sum(task.replicas for task in job.spec.tasks)
+    if job.spec.min_available > replicas:
+        return _beyond("of the Job", job.spec.min_available, replicas)
+    return None
+
+
+def _beyond(whose: str, least: int, replicas: int) -> Trouble:
+    message = f"minAvailable {whose} is {least}, but there are only {replicas} replicas"
+    return Trouble("MinAvailable", f"{message}: lower minAvailable or raise replicas")
 
 
 def _order(job: Job, waiting: frozenset[str]) -> str:

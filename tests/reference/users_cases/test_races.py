@@ -214,6 +214,45 @@ def test_p92_what_is_no_job_at_all_disturbs_no_other() -> None:
         await world.settle()
         assert await world.phase("odd") == "Terminated"
 
+    simulated(story)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right", "reason", "words"),
+    [
+        ({"minAvailable": 9}, {"minAvailable": 2}, "MinAvailable", "is 9, but there are only 2"),
+        ({"replicas": -1}, {"replicas": 2}, "Malformed", "replicas is -1"),
+        ({"replicas": 2, "minAvailable": 3}, {"replicas": 2, "minAvailable": 1}, "MinAvailable",
+         "minAvailable of task worker is 3, but there are only 2 replicas"),
+    ],
+)  # fmt: skip
+def test_numbers_that_do_not_go_together_are_told_until_they_are_put_right(
+    wrong: Object, right: Object, reason: str, words: str
+) -> None:
+    """Admission refuses them; the controller may see them all the same."""
+
+    def with_numbers(numbers: Object) -> Object:
+        made = job()
+        if "replicas" in numbers:
+            made["spec"]["tasks"][0] |= numbers
+        else:
+            made["spec"] |= numbers
+        return made
+
+    async def story(world: Simulation) -> None:
+        await world.create_job(with_numbers(wrong))
+        await world.settle()
+        await world.admit()
+        await world.advance(100)
+        await _is_told(world, reason, words)
+        await _other_job_runs(world)
+        await world.patch_job("lc", {"spec": with_numbers(right)["spec"]})
+        await world.settle()
+        await run_all(world)
+        assert await world.phase("lc") == "Running"
+
+    simulated(story)
+
 
 def test_a_template_of_an_impossible_shape_is_told_and_the_job_can_be_terminated() -> None:
     async def story(world: Simulation) -> None:

@@ -300,6 +300,60 @@ def test_a_restart_of_pods_that_there_are_not_is_told_once(
     simulated(story)
 
 
+def test_pods_that_stay_pending_ask_once_for_the_restart_of_a_partition_that_they_have_not() -> (
+    None
+):
+    async def story(world: Simulation) -> None:
+        policy = {"event": "PodPending", "action": "RestartPartition", "timeout": "5s"}
+        await world.create_job(job(policies=[policy]))
+
+        async def told() -> list[int]:
+            for number in range(5):  # any other reason to look at the Job
+                await world.patch_job("lc", {"metadata": {"annotations": {"n": str(number)}}})
+                await world.advance(100)
+            return [e["count"] for e in await world.events() if e["reason"] == "RestartPartition"]
+
+        await world.settle()
+        await world.admit()
+        assert await told() == [1]
+        await world.run_pending()
+        await world.settle()
+        await world.delete_pod("lc-worker-0")
+        assert await told() == [2], "it has happened anew"
+
+    simulated(story)
+
+
+def test_a_pod_that_succeeded_and_went_before_the_next_look_is_not_made_again() -> None:
+    async def story(world: Simulation) -> None:
+        await run(world, job())
+        await world.end_pod("lc-worker-0")
+        await world.delete_pod("lc-worker-0")
+        await world.finish_terminating()
+        await world.settle()
+        assert await world.pod_names() == ["lc-worker-1"]
+        assert (await world.status("lc"))["succeeded"] == 1
+
+    simulated(story)
+
+
+def test_what_happened_to_pods_of_an_earlier_version_is_no_event() -> None:
+    """Both pods fail at once; when the first has restarted the Job, the second's code is old."""
+
+    async def story(world: Simulation) -> None:
+        policies = [
+            {"exitCode": 3, "action": "RestartJob"}, {"exitCode": 4, "action": "AbortJob"}
+        ]  # fmt: skip
+        await run(world, job(policies=policies))
+        await world.end_pod("lc-worker-0", 3)
+        await world.end_pod("lc-worker-1", 4)
+        await world.settle()
+        status = await world.status("lc")
+        assert (status["state"]["phase"], status["retryCount"]) == ("Restarting", 1)
+
+    simulated(story)
+
+
 def test_a_completed_task_without_partitions_asks_once_for_the_restart_of_one() -> None:
     async def story(world: Simulation) -> None:
         obj = job(policies=on("TaskCompleted", "RestartPartition"))

@@ -21,6 +21,20 @@ def test_a_new_status_is_read_as_the_whole_job_would_be(status: Any) -> None:
     assert read_status(changed, before) == read_job(changed)[0]
 
 
+@pytest.mark.parametrize(
+    ("tasks", "says"),
+    [
+        ([{"name": "w", "replicas": -1}], "spec.tasks[0]: replicas is -1"),
+        ([{"name": "w", "replicas": 10**12}], "replicas is 1000000000000"),
+        ([{"name": "w"}, {"name": "x"}, {"name": "w"}], 'spec.tasks[2]: there is another task "w"'),
+    ],
+)
+def test_tasks_that_nobody_could_have_pods_of_are_told(tasks: Any, says: str) -> None:
+    job, wrong = read_job({**OLD, "spec": {"tasks": tasks}})
+    assert says in wrong
+    assert all(0 <= task.replicas <= 10_000_000 for task in job.spec.tasks)
+
+
 @pytest.mark.parametrize("spec", [None, [], {"tasks": "none"}, {"minAvailable": "two"}])
 def test_a_spec_that_cannot_be_read_counts_as_empty_and_is_told(spec: Any) -> None:
     job, wrong = read_job({**OLD, "spec": spec, "status": {"version": 3}})

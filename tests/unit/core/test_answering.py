@@ -141,6 +141,15 @@ def test_what_is_due_is_done_earliest_first_and_once() -> None:
     assert one.version == 1
 
 
+def test_of_two_that_are_due_the_first_restart_takes_the_others_reason_away() -> None:
+    whole = Timer("PodFailed", "RestartTask", NOW - 2, "w", "0")
+    single = Timer("PodPending", "RestartPod", NOW - 1, "w", "1")
+    one = draft([pod(0, FAILED), pod(1, PENDING)], state=State(timers=(whole, single)))
+    fire_timers(one, NOW)
+    assert [target.indices for target in one.state.targets] == ["0-3"]
+    assert [told.reason for told in one.told] == ["ExecuteAction"]
+
+
 def test_what_is_not_due_waits() -> None:
     timer = Timer("PodFailed", "AbortJob", NOW + 1, "w", "1")
     one = draft([pod(1, FAILED)], state=State(timers=(timer,)))

@@ -32,9 +32,12 @@ class Python(msgspec.Struct, frozen=True):
 
 
 def find_python(chosen: str = "", environment: Mapping[str, str] = os.environ) -> str:
-    """The interpreter for containers: ``--python``, else the active environment's, else ours."""
+    """The interpreter for containers: ``--python``, else the active environment's, else ours.
+
+    ``chosen`` is an interpreter or the directory of an environment.
+    """
     if chosen:
-        return chosen
+        return str(Path(chosen, "bin", "python")) if Path(chosen).is_dir() else chosen
     for name in ("VIRTUAL_ENV", "CONDA_PREFIX"):
         if root := environment.get(name):
             candidate = Path(root, "bin", "python")
