@@ -218,7 +218,7 @@ _EVENT_COLUMNS = (
     text("Object", _event_object),
     text("Source", _event_source, wide=True),
     text("Message", lambda event: str(event.get("message") or event.get("note") or "").strip()),
-    number("Count", lambda event: event.get("count") or event.get("deprecatedCount") or 1),
+    text("Count", lambda event: event.get("count") or event.get("deprecatedCount") or 1, wide=True),
     Column("Name", "string", lambda obj, _: obj["metadata"]["name"], True, format="name"),
 )
 
