@@ -172,6 +172,7 @@ def test_a_reader_that_takes_nothing_is_dropped_and_others_go_on(monkeypatch):
         await dropped.wait()
         with pytest.raises(aiohttp.ClientError):
             await lazy.read()
+        lazy.close()
         return (await ask("GET", f"{MAPS}/m-1")).code
 
     assert ask_of(scenario) == 200
