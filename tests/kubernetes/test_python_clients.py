@@ -27,7 +27,7 @@ POD = {
     "spec": {"containers": [CONTAINER]},
 }
 JOBS = ("batch.volcano.sh", "v1alpha1", "default", "jobs")
-NEEDED = "needs the client: pip install 'vcjob[clients]'"
+NEEDED = "needs the client: pytest tests/kubernetes --clients"
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # what others' packages warn of is theirs
 
