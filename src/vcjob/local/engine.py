@@ -194,11 +194,14 @@ class LocalEngine:
         await asyncio.gather(self._deciding, self._doing, return_exceptions=True)  # told by lost
         self._logs.close()
         self._network.close()
-        if not self._node.closed.done() and not self._options.keep:
-            with contextlib.suppress(NodeRefused, NodeGone, OSError):  # the next run tries again
+        by_node = os.geteuid() != 0
+        if by_node and not self._node.closed.done() and not self._options.keep:
+            with contextlib.suppress(NodeRefused, NodeGone):  # the next run removes what is left
                 await self._remove([self.run.pods])
         await self._node.close()
-        with contextlib.suppress(OSError):  # the node mounted on it while it lived
+        with contextlib.suppress(OSError):  # the node mounted on one while it lived
+            if not by_node and not self._options.keep:
+                await self._remove([self.run.pods])
             self.run.node.rmdir()
         if self._of_service:
             shutil.rmtree(self.run.path, ignore_errors=True)  # what it leaves, the next run removes
