@@ -1,4 +1,4 @@
-"""For all tests: what pytest is told, and how long something takes on a busy machine fails no test."""
+"""For all tests: options of ours; and how long something takes on a busy machine fails no test."""
 
 import sys
 
@@ -23,4 +23,5 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Make clients that were asked for importable, behind what the tests themselves use."""
     if config.getoption("--clients"):
+        client_packages.torchx()  # here, because the time of a test is limited
         sys.path.append(str(client_packages.clients()))
