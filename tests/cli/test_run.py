@@ -88,7 +88,7 @@ def test_a_directory_without_python_is_wrong_usage(tmp_path: Path) -> None:
     manifest = write(tmp_path, job("demo", task("worker", SUCCEEDS)))
     ended = run(tmp_path, "run", "--python", "/etc", manifest)
     assert ended.code == 2, ended
-    assert "/etc is no Python" in ended.err
+    assert "/etc/bin/python is no Python that runs here" in ended.err
 
 
 @pytest.mark.local
