@@ -158,6 +158,17 @@ def test_kubectl_attach(kubectl: Kubectl, begin: Begin, pod: Callable[..., str])
         assert attached.stdout.readline() == "now\n"
 
 
+def test_kubectl_attach_with_input(
+    kubectl: Kubectl, config: Path, program: Callable[[str], Path]
+) -> None:
+    made = _pod("typed", "sh", "-c", "read line; echo got $line; cat; echo end")
+    made["spec"]["containers"][0] |= {"stdin": True, "stdinOnce": True}  # type: ignore[index]
+    kubectl("create", "-f", "-", given=json.dumps(made))
+    kubectl("wait", "--for=condition=Ready", "pod/typed", "--timeout=30s")
+    assert kubectl("attach", "-i", "typed", given="one\ntwo\n").stdout == "got one\ntwo\nend\n"
+    kubectl("delete", "pod", "typed")
+
+
 def test_kubectl_port_forward(kubectl: Kubectl, begin: Begin, pod: Callable[..., str]) -> None:
     name = pod(*SERVES)
     kubectl("exec", name, "--", "sh", "-c", "until head -c 1000000 /dev/zero >/tmp/x; do :; done")

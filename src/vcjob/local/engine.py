@@ -273,6 +273,7 @@ class LocalEngine:
                 node_address=str(NODE_ADDRESS),
                 pods=self.run.pods,
                 keep=self._options.keep,
+                attachable=self._of_service,
             ),
         )
 

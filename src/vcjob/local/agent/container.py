@@ -20,6 +20,7 @@ from vcjob.local.agent.podphase import ContainerFacts, Running, Terminated, Wait
 from vcjob.local.agent.probes import Failed, Prober, Watch
 from vcjob.local.agent.restarts import BackOff, restarts, role_of
 from vcjob.local.agent.starting import CannotStart, Start
+from vcjob.local.agent.stdin import Stdin
 from vcjob.local.agent.surroundings import Node, Surroundings
 from vcjob.local.node.client import NodeRefused
 from vcjob.local.node.messages import ContainerExited
@@ -79,6 +80,11 @@ class Process(msgspec.Struct, eq=False):
     inside: Inside
     started_at: float
     starting: "asyncio.Task[None] | None" = None
+
+    def close_stdin(self) -> None:
+        """Nobody reads it any more. May be called twice."""
+        if self.inside.stdin:
+            self.inside.stdin.close()
 
 
 class ContainerLife:
@@ -175,21 +181,22 @@ class ContainerLife:
         self._process = None
         self._of_pod.forget_exit(process.run)
         process.log.end()
+        process.close_stdin()
         return self.cannot_start("StartError", str(error))
 
     async def _run_once(self) -> Terminated:
         run = f"{self._of_pod.pod['metadata']['uid']}/{self.name}/{self.facts.restarts}"
         try:
             start = await self._start(run)
-            log = self._open_log()
+            log, stdin = self._open_streams()
         except (CannotStart, VolumeRefused, UnsafePath, OSError) as error:
             await self._of_pod.tell("Warning", "Failed", str(error))
             return self.cannot_start("ContainerCannotRun", str(error))
-        inside = Inside(self._node, run, start.environment, start.directory)
+        inside = Inside(self._node, run, start.environment, start.directory, stdin)
         now = self._around.clock.now()
         process = Process(run, self._of_pod.expect_exit(run), log, inside, now)
         self._process = process
-        process.starting = asyncio.create_task(self._request(start, log))
+        process.starting = asyncio.create_task(self._request(start, log, stdin))
         # Whoever waits for it may be cancelled, and the node may go: then nobody is to hear of it.
         process.starting.add_done_callback(lambda task: task.cancelled() or task.exception())
         try:
@@ -212,11 +219,18 @@ class ContainerLife:
             await self._of_pod.tell("Warning", "Failed", f"{self.name}: {ended.message}")
         return ended
 
-    def _open_log(self) -> ContainerLog:
+    def _open_streams(self) -> tuple[ContainerLog, Stdin | None]:
         metadata = self._of_pod.pod["metadata"]
-        return self._around.logs.open(
+        log = self._around.logs.open(
             metadata["namespace"], metadata["name"], self.name, self.facts.restarts, metadata["uid"]
         )
+        if not (self.spec.get("stdin") and self._around.settings.attachable):
+            return log, None
+        try:
+            return log, Stdin(once=bool(self.spec.get("stdinOnce")))
+        except OSError:
+            log.end()
+            raise
 
     async def _start(self, run: str) -> Start:
         """How to start it, once everything is there that it refers to."""
@@ -231,13 +245,16 @@ class ContainerLife:
                     await self._of_pod.tell("Warning", "Failed", f"Error: {error}")
                 await self._of_pod.reference_changed()
 
-    async def _request(self, start: Start, log: ContainerLog) -> None:
+    async def _request(self, start: Start, log: ContainerLog, stdin: Stdin | None) -> None:
         null = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+        given = stdin.reader if stdin else null
         try:
-            await self._node.start_container(start.request, null, log.writer, log.writer)
+            await self._node.start_container(start.request, given, log.writer, log.writer)
         finally:
             os.close(null)
             log.close_writer()
+            if stdin:
+                stdin.close_reader()
 
     async def _watch(self, process: Process) -> None:
         """Until the process ends: readiness from the probes, and what a failed one asks for."""
@@ -320,6 +337,7 @@ class ContainerLife:
             exited = process.exited.result()
         else:
             exited = ContainerExited(process.run, 128 + signal.SIGKILL)
+        process.close_stdin()
         await process.log.finished()
         if self._process is not process and isinstance(self.facts.state, Terminated):
             return self.facts.state

@@ -145,7 +145,8 @@ GROUPS: Mapping[str, tuple[Rule, ...]] = {
         ),
         _warned(
             *("C.stdin", "C.stdinOnce", "C.tty"),
-            text="standard input is /dev/null and output a pipe",
+            text="output is a pipe and standard input /dev/null; on an engine that serves, `stdin` "
+            "is what clients send that attach",
         ),
     ),
     "Probes and hooks": (

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from vcjob.local.agent.stdin import Stdin
 from vcjob.local.agent.surroundings import Node
 from vcjob.local.node.client import NodeRefused
 
@@ -29,12 +30,16 @@ class Outcome(msgspec.Struct, frozen=True):
 
 
 class Inside(msgspec.Struct, frozen=True):
-    """A run of a container that programs can enter, with the container's own environment."""
+    """A run of a container that programs can enter, with the container's own environment.
+
+    ``stdin`` is its standard input, if it asked for one.
+    """
 
     node: Node
     run: str
     environment: Mapping[str, str]
     directory: str = "/"
+    stdin: Stdin | None = None
 
     async def execute(self, command: Sequence[str], timeout: float | None) -> Outcome:
         """Run a program to its end; killed when cancelled or after ``timeout`` seconds.

@@ -75,6 +75,7 @@ class AgentSettings(msgspec.Struct, frozen=True):
     """How the agent works.
 
     ``pods`` is where pods' files are kept, ``keep`` leaves them there after their pod.
+    ``attachable``: clients can attach to containers, which get a standard input if they ask for it.
     ``process_limit`` bounds a container's processes and threads. ``back_off_seconds`` and
     ``longest_back_off_seconds`` are those of containers that end again and again. As many pods as
     ``starts_at_once`` are set up in parallel.
@@ -84,6 +85,7 @@ class AgentSettings(msgspec.Struct, frozen=True):
     node_address: str
     pods: Path
     keep: bool = False
+    attachable: bool = False
     process_limit: int = 32768
     back_off_seconds: float = 10.0
     longest_back_off_seconds: float = 300.0

@@ -1,6 +1,7 @@
 """``pods/attach``: what a container prints from now on, at the client.
 
 Output and errors of a container are one stream here, which keeps their order: it is sent as output.
+What the client types goes to a container that asks for ``stdin``.
 Source: Kubernetes API reference, ``PodAttachOptions``.
 """
 
@@ -13,10 +14,12 @@ from aiohttp import web
 from vcjob.controller.cluster import Cluster
 from vcjob.local.agent.inside import Inside
 from vcjob.local.agent.logs import Logs
+from vcjob.local.agent.stdin import Stdin
 from vcjob.local.apiserver import query
 from vcjob.local.apiserver.paths import Place
 from vcjob.local.doors.channels import (
     PROTOCOLS,
+    STDIN,
     STDOUT,
     Channels,
     ended_well,
@@ -50,7 +53,8 @@ class AttachDoor:
         showing = asyncio.create_task(
             self._show(channels, target, inside, shown=wanted.stdout or wanted.stderr)
         )
-        listening = asyncio.create_task(_until_gone(channels))
+        stdin = inside.stdin if wanted.stdin else None
+        listening = asyncio.create_task(_feed(channels, stdin))
         try:
             async with noticed(websocket):
                 waited: list[asyncio.Task[Any]] = [showing, listening]
@@ -63,6 +67,8 @@ class AttachDoor:
             for task in (showing, listening):
                 task.cancel()
             await asyncio.gather(showing, listening, return_exceptions=True)
+            if stdin:
+                stdin.detached()
         return websocket
 
     async def _show(
@@ -77,6 +83,11 @@ class AttachDoor:
                     await channels.send(STDOUT, piece)
 
 
-async def _until_gone(channels: Channels) -> None:
-    async for _ in channels.received():
-        pass
+async def _feed(channels: Channels, stdin: Stdin | None) -> None:
+    """Pass on what the client types, until it is gone."""
+    async for number, data in channels.received():
+        if stdin and number == STDIN:
+            if data is None:
+                stdin.detached()
+            else:
+                await stdin.write(data)

@@ -14,6 +14,7 @@ from aiohttp import web
 
 from vcjob.controller.cluster import Cluster
 from vcjob.local.agent.inside import Inside
+from vcjob.local.agent.pipes import End
 from vcjob.local.apiserver import query
 from vcjob.local.apiserver.paths import Place
 from vcjob.local.apiserver.status import Refused
@@ -29,7 +30,7 @@ from vcjob.local.doors.channels import (
     noticed,
     open_websocket,
 )
-from vcjob.local.doors.pipes import End, Streams
+from vcjob.local.doors.streams import Streams
 from vcjob.local.doors.targets import FindInside, inside_of
 from vcjob.local.node.client import Entry, NodeGone, NodeRefused
 

@@ -37,9 +37,9 @@ def test_a_pod_is_marked_and_then_deleted_with_its_grace() -> None:
     assert left["metadata"]["deletionGracePeriodSeconds"] == 7
 
 
-def test_one_that_has_ended_is_only_deleted() -> None:
-    _, left = _evicted({}, phase="Failed")
-    assert [condition["type"] for condition in left["status"]["conditions"]] == ["Ready"]
+def test_one_that_has_ended_is_gone_at_once() -> None:
+    code, left = _evicted({}, phase="Failed")
+    assert (code, left["code"]) == (201, 404)
 
 
 @pytest.mark.parametrize(
