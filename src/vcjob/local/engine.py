@@ -27,6 +27,7 @@ from vcjob.local.agent.agent import Agent
 from vcjob.local.agent.logs import LogFiles, Logs
 from vcjob.local.agent.surroundings import AgentSettings, Surroundings
 from vcjob.local.capacity import machine_capacity
+from vcjob.local.machine_node import machine_node
 from vcjob.local.network.addresses import NODE_ADDRESS
 from vcjob.local.network.set_up import set_up_network
 from vcjob.local.networking import Networking
@@ -278,17 +279,12 @@ class LocalEngine:
         )
 
     async def _make_node(self, capacity: dict[str, str]) -> None:
-        amounts = {**capacity, "pods": "10000"}
-        node = {
-            "apiVersion": NODE.api_version,
-            "kind": NODE.kind,
-            "metadata": {"name": NODE_NAME},
-            "status": {"capacity": amounts, "allocatable": amounts},
-        }
+        node = machine_node(NODE_NAME, capacity, str(NODE_ADDRESS), time.time())
         await self._ensure(NODE, node)
-        await self.cluster.patch(
-            NODE, "", NODE_NAME, {"status": node["status"]}, subresource="status"
-        )
+        labels = {"metadata": {"labels": node["metadata"]["labels"]}}
+        await self.cluster.patch(NODE, "", NODE_NAME, labels)  # one of an earlier engine
+        status = {"status": node["status"]}
+        await self.cluster.patch(NODE, "", NODE_NAME, status, subresource="status")
         for name in ("default", "kube-system"):
             namespace = {
                 "apiVersion": NAMESPACE.api_version,

@@ -74,6 +74,7 @@ _CONDITIONS = ListOf(
             "reason": TEXT,
             "message": TEXT,
             "lastProbeTime": TIME,
+            "lastHeartbeatTime": TIME,
             "lastTransitionTime": TIME,
         },
     ),

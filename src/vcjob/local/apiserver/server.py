@@ -30,11 +30,9 @@ from vcjob.local.apiserver.resources import Resource
 from vcjob.local.apiserver.status import Refused, failure, refusal_of
 from vcjob.local.apiserver.watching import watch
 from vcjob.local.apiserver.writing import Body, Writing, Written
+from vcjob.local.machine_node import FULL_VERSION, KUBERNETES_VERSION, architecture
 from vcjob.local.store import Store
 from vcjob.plugins.registry import Registry, installed_plugins
-
-KUBERNETES_VERSION = "1.34"
-"""The version of the Kubernetes API that this one follows."""
 
 Door = Callable[[web.BaseRequest, Place, query.Query], Awaitable[web.StreamResponse]]
 """Answers requests about a running pod: its logs, commands in it, its ports. Raises Refused."""
@@ -295,13 +293,13 @@ def version() -> dict[str, str]:
     return {
         "major": major,
         "minor": minor,
-        "gitVersion": f"v{KUBERNETES_VERSION}.0+vcjob.{__version__}",
+        "gitVersion": FULL_VERSION,
         "gitCommit": "",
         "gitTreeState": "clean",
         "buildDate": "1970-01-01T00:00:00Z",
         "goVersion": "none",
         "compiler": "none",
-        "platform": "linux/amd64",
+        "platform": f"linux/{architecture()}",
     }
 
 
