@@ -41,6 +41,37 @@ def test_pods_find_the_hosts_files_and_the_environment(tmp_path: Path) -> None:
         ]
 
 
+@pytest.mark.parametrize(
+    ("first", "spec", "code"),
+    [
+        ("exit 0", {"minSuccess": 1}, 0),
+        (
+            "exit 5",
+            {"maxRetry": 1, "policies": [{"event": "PodFailed", "action": "RestartPod"}]},
+            1,
+        ),
+        ("exit 0", {"minSuccess": 1, "ttlSecondsAfterFinished": 0}, 0),
+    ],
+)
+def test_what_a_job_that_has_ended_no_longer_needs_has_its_grace_period(
+    tmp_path: Path, first: str, spec: Manifest, code: int
+) -> None:
+    saved = tmp_path / "saved"
+    saved.mkdir()
+    until_ready = "until [ -e /saved/ready ]; do sleep 0.02; done; "
+    saves = "trap 'sleep 0.3; echo saved; touch /saved/it; exit 0' TERM; touch /saved/ready; "
+    other = task("other", ("sh", "-c", f"{saves} while :; do sleep 0.02; done"))
+    manifest = write(
+        tmp_path, job("demo", task("first", ("sh", "-c", until_ready + first)), other, **spec)
+    )
+    ended = run(tmp_path, "run", manifest, "-v", f"{saved}:/saved")
+    assert ended.code == code, ended
+    assert (saved / "it").exists(), ended
+    assert ended.lines("other-0") == ["saved"]
+    if "ttlSecondsAfterFinished" not in spec:  # such a Job is gone before it can tell
+        assert "other: no pods left" in ended.out
+
+
 # The first process of a container hears SIGTERM only if it handles it.
 SERVER = """
 import signal, socket, sys

@@ -1,5 +1,8 @@
 """Following Jobs to their end: what changes is shown, signals and time-outs stop them gracefully.
 
+The end of a Job is a final phase and no pod that is still being stopped: what a Job that is decided
+no longer needs has its grace period too.
+
 Everything that can happen (a Job or an Event changed, a signal, the time is up, the engine is lost)
 comes through one queue to one loop, so that no two of them race.
 
@@ -10,7 +13,7 @@ pods' grace periods; the second ends everything at once.
 import asyncio
 import signal
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from enum import Enum, auto
 
 import msgspec
@@ -48,7 +51,7 @@ class Ending(msgspec.Struct, frozen=True):
 
 
 class Follower:
-    """Shows the Jobs of one run until each is in a final phase or something ends the run.
+    """Shows the Jobs of one run until each is over or something ends the run.
 
     Args:
         cluster: where the Jobs live.
@@ -61,6 +64,7 @@ class Follower:
         self._screen = screen
         self._all_events = all_events
         self._jobs: dict[str, Job] = {}
+        self._deleted: set[str] = set()
         self._shown: dict[str, str] = {}
         self._events_shown: dict[str, int] = {}
         self._happenings: asyncio.Queue[_Happening | tuple[Kind, Object] | str] = asyncio.Queue()
@@ -98,7 +102,7 @@ class Follower:
             for number in _STOP_SIGNALS:
                 loop.remove_signal_handler(number)
         ended = list(self._jobs.values())
-        return Ending(ended, code, time.monotonic() - self._started, not _all_final(ended))
+        return Ending(ended, code, time.monotonic() - self._started, not self._all_over())
 
     async def _until_ended(self) -> ExitCode:
         stop_signals = 0
@@ -117,9 +121,11 @@ class Follower:
                     self._screen.status(
                         status_line(list(self._jobs.values()), time.monotonic() - self._started)
                     )
-                case _Happening.TIME_IS_UP:
+                case _Happening.TIME_IS_UP if not _all_final(self._jobs.values()):
                     self._screen.note("the time-out is over: terminating")
                     await self._terminate("the time-out of vcjob run")
+                case _Happening.TIME_IS_UP:
+                    pass  # what still runs is being stopped
                 case _Happening.STOP_SIGNAL:
                     stop_signals += 1
                     if stop_signals > 1:
@@ -133,11 +139,16 @@ class Follower:
                 case str(reason):
                     self._screen.note(reason)
                     return ExitCode.INTERRUPTED if stop_signals else ExitCode.FAILED
-            jobs = list(self._jobs.values())
-            if _all_final(jobs):
+            if self._all_over():
                 if stop_signals:
                     return ExitCode.INTERRUPTED
-                return of_phases(job.status.state.phase for job in jobs)
+                return of_phases(job.status.state.phase for job in self._jobs.values())
+
+    def _all_over(self) -> bool:
+        """Whether all Jobs are in a final phase, and what still ran then has been stopped."""
+        return _all_final(self._jobs.values()) and not any(
+            _has_living_pods(job) for uid, job in self._jobs.items() if uid not in self._deleted
+        )
 
     def _on_lost(self, lost: asyncio.Future[str]) -> None:
         if not lost.cancelled():
@@ -184,6 +195,8 @@ class Follower:
         for obj in listed.items:
             self._happenings.put_nowait((kind, obj))
         async for event in self._cluster.watch(kind, listed.resource_version):
+            if event.type is EventType.DELETED and kind == JOB:
+                self._deleted.add(event.object["metadata"]["uid"])  # at the end of its time to live
             if event.type in (EventType.ADDED, EventType.MODIFIED):
                 self._happenings.put_nowait((kind, event.object))
 
@@ -197,5 +210,10 @@ class Follower:
         self._happenings.put_nowait(_Happening.TIME_IS_UP)
 
 
-def _all_final(jobs: Sequence[Job]) -> bool:
+def _all_final(jobs: Iterable[Job]) -> bool:
     return all(job.status.state.phase in FINAL_PHASES for job in jobs)
+
+
+def _has_living_pods(job: Job) -> bool:
+    status = job.status
+    return bool(status.pending or status.running or status.terminating or status.unknown)
