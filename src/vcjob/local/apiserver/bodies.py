@@ -20,6 +20,13 @@ MOST_DEPTH = 100
 _YAML_TYPES = ("application/yaml", "application/x-yaml", "text/yaml")
 
 
+class Body(msgspec.Struct, frozen=True):
+    """The body of a request, not yet decoded."""
+
+    bytes: bytes
+    type: str
+
+
 async def read_body(request: web.BaseRequest) -> bytes:
     """The body of a request; raises Refused (413) if it is too big."""
     if (request.content_length or 0) > MOST_BYTES:

@@ -19,17 +19,18 @@ from vcjob.api.kinds import POD
 from vcjob.controller.cluster import ClusterError
 from vcjob.local.apiserver import discovery, openapi, query
 from vcjob.local.apiserver.answers import Answer, LongAnswer, send
-from vcjob.local.apiserver.bodies import media_type, read_body
+from vcjob.local.apiserver.bodies import Body, media_type, read_body
 from vcjob.local.apiserver.custom import Served
+from vcjob.local.apiserver.deleting import Deleting
 from vcjob.local.apiserver.forms import FORMS, one
 from vcjob.local.apiserver.listing import Lists, check_version, selection
 from vcjob.local.apiserver.namespaces import Namespaces
 from vcjob.local.apiserver.negotiation import DISCOVERY, Media, negotiate
 from vcjob.local.apiserver.paths import Place, place_of, split
 from vcjob.local.apiserver.resources import Resource
-from vcjob.local.apiserver.status import Refused, failure, refusal_of
+from vcjob.local.apiserver.status import Refused, Written, failure, refusal_of
 from vcjob.local.apiserver.watching import watch
-from vcjob.local.apiserver.writing import Body, Writing, Written
+from vcjob.local.apiserver.writing import Writing
 from vcjob.local.machine_node import FULL_VERSION, KUBERNETES_VERSION, architecture
 from vcjob.local.store import Store
 from vcjob.plugins.registry import Registry, installed_plugins
@@ -74,6 +75,7 @@ class ApiServer:
         self.namespaces = Namespaces(store, self._served.namespaced_kinds)
         plugins = plugins or installed_plugins(third_party=True)
         self._writing = Writing(store, self.namespaces, plugins, clock)
+        self._deleting = Deleting(store, self.namespaces, clock)
         self._lists = Lists(store)
         self._openapi: dict[str, object] = {}
         self.port = 0
@@ -151,7 +153,7 @@ class ApiServer:
             ("POST", False): self._writing.create,
             ("PUT", True): self._writing.replace,
             ("PATCH", True): self._writing.patch,
-            ("DELETE", True): self._writing.delete,
+            ("DELETE", True): self._deleting.delete,
         }
         write = writes.get((request.method, bool(place.name)))
         if write is None or (place.subresource and request.method == "DELETE"):
@@ -190,7 +192,7 @@ class ApiServer:
             {**asked, "limit": "", "continue": ""},
             request.headers.get("Accept", ""),
         )
-        await self._writing.delete_all(resource, found.items, asked, body)
+        await self._deleting.delete_all(resource, found.items, asked, body)
         return await send(request, answer)
 
     async def _about_part(
@@ -204,7 +206,7 @@ class ApiServer:
             raise _no_resource()  # a part of pods for which there is no door
         if name == "eviction" and request.method == "POST":
             body = Body(await read_body(request), media_type(request))
-            written = await self._writing.evict(resource, place, asked, body)
+            written = await self._deleting.evict(resource, place, asked, body)
             return await self._send_written(request, resource, written)
         if name == "scale":
             raise Refused(

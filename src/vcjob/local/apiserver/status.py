@@ -74,6 +74,15 @@ class Refused(VcjobError):
         self.details = details or {}
 
 
+class Written(msgspec.Struct, frozen=True):
+    """What a write answers: the object (or a Status), the code, and warnings for the author."""
+
+    object: Object
+    code: int = 200
+    warnings: tuple[str, ...] = ()
+    is_status: bool = False
+
+
 def failure(refused: Refused) -> Object:
     """The Status object of a refusal."""
     details: Object = dict(refused.details)
