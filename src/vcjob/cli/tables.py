@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from vcjob.cli.problems import printable
-from vcjob.core.times import seconds_of
+from vcjob.core.times import seconds_of, short_duration
 
 NONE = "<none>"
 _GAP = "   "
@@ -37,22 +37,3 @@ def age(timestamp: str, now: float | None = None) -> str:
     if then is None:
         return "<unknown>"
     return short_duration((time.time() if now is None else now) - then)
-
-
-def short_duration(seconds: float) -> str:
-    """A duration as Kubernetes' tools show it, with two units at most: ``45s``, ``3m20s``."""
-    total = max(int(seconds), 0)
-    minutes, hours, days = total // 60, total // 3600, total // 86400
-    if total < 120:
-        return f"{total}s"
-    if minutes < 10:
-        return f"{minutes}m{total % 60}s" if total % 60 else f"{minutes}m"
-    if hours < 3:
-        return f"{minutes}m"
-    if hours < 8:
-        return f"{hours}h{minutes % 60}m" if minutes % 60 else f"{hours}h"
-    if days < 2:
-        return f"{hours}h"
-    if days < 8:
-        return f"{days}d{hours % 24}h" if hours % 24 else f"{days}d"
-    return f"{days}d"

@@ -19,3 +19,33 @@ def seconds_of(text: str) -> float | None:
 def duration_of(seconds: float) -> timedelta:
     """A number of seconds as a duration."""
     return timedelta(seconds=seconds)
+
+
+def short_duration(seconds: float) -> str:
+    """A duration as Kubernetes' tables show it, in two units at most: ``45s``, ``3m20s``, ``2d``."""
+    whole = int(seconds)
+    if whole < -1:
+        return "<invalid>"
+    whole = max(whole, 0)
+    minutes, hours, days = whole // 60, whole // 3600, whole // 86400
+    if whole < 120:
+        return f"{whole}s"
+    if minutes < 10:
+        return _two(minutes, "m", whole % 60, "s")
+    if hours < 3:
+        return f"{minutes}m"
+    if hours < 8:
+        return _two(hours, "h", minutes % 60, "m")
+    if hours < 48:
+        return f"{hours}h"
+    if days < 8:
+        return _two(days, "d", hours % 24, "h")
+    if days < 730:
+        return f"{days}d"
+    if days < 8 * 365:
+        return _two(days // 365, "y", days % 365, "d")
+    return f"{days // 365}y"
+
+
+def _two(large: int, unit: str, small: int, small_unit: str) -> str:
+    return f"{large}{unit}{small}{small_unit}" if small else f"{large}{unit}"

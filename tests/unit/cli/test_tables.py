@@ -2,19 +2,7 @@
 
 import pytest
 
-from vcjob.cli.tables import age, print_table, short_duration, shown
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [
-        (-3, "0s"), (0, "0s"), (45.9, "45s"), (119, "119s"), (120, "2m"), (200, "3m20s"),
-        (600, "10m"), (7500, "125m"), (3 * 3600 + 300, "3h5m"), (8 * 3600 + 60, "8h"),
-        (47 * 3600, "47h"), (3 * 86400, "3d"), (3 * 86400 + 7200, "3d2h"), (30 * 86400, "30d"),
-    ],
-)  # fmt: skip
-def test_durations_as_kubectl_shows_them(seconds: float, text: str) -> None:
-    assert short_duration(seconds) == text
+from vcjob.cli.tables import age, print_table, shown
 
 
 def test_an_age_is_the_time_since() -> None:

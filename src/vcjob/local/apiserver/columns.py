@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from vcjob.api.types import Object
-from vcjob.core.times import seconds_of
+from vcjob.core.times import seconds_of, short_duration
 
 Show = Callable[[Object, float], Any]
 """The cell of an object, at a time in seconds since 1970."""
@@ -81,36 +81,6 @@ def age(time: str, now: float) -> str:
     """How long ago an RFC 3339 time was, in the tools' own words: ``45s``, ``3m20s``, ``2d``."""
     then = seconds_of(time) if time else None
     return UNKNOWN if then is None else short_duration(now - then)
-
-
-def short_duration(seconds: float) -> str:
-    """A duration with two units at most, fewer the longer it is."""
-    whole = int(seconds)
-    if whole < -1:
-        return "<invalid>"
-    whole = max(whole, 0)
-    minutes, hours, days = whole // 60, whole // 3600, whole // 86400
-    if whole < 120:
-        return f"{whole}s"
-    if minutes < 10:
-        return _two(minutes, "m", whole % 60, "s")
-    if hours < 3:
-        return f"{minutes}m"
-    if hours < 8:
-        return _two(hours, "h", minutes % 60, "m")
-    if hours < 48:
-        return f"{hours}h"
-    if days < 8:
-        return _two(days, "d", hours % 24, "h")
-    if days < 730:
-        return f"{days}d"
-    if days < 8 * 365:
-        return _two(days // 365, "y", days % 365, "d")
-    return f"{days // 365}y"
-
-
-def _two(large: int, unit: str, small: int, small_unit: str) -> str:
-    return f"{large}{unit}{small}{small_unit}" if small else f"{large}{unit}"
 
 
 def _at(value: Any, steps: tuple[re.Match[str], ...]) -> Any:

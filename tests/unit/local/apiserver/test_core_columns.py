@@ -3,7 +3,7 @@
 import pytest
 
 from vcjob.api.kinds import EVENT, POD
-from vcjob.local.apiserver.columns import path_column, short_duration
+from vcjob.local.apiserver.columns import path_column
 from vcjob.local.apiserver.core_columns import COLUMNS, pod_status
 
 SPEC = {"containers": [{"name": "a"}], "initContainers": [{"name": "i"}, {"name": "j"}]}
@@ -67,16 +67,6 @@ def test_restarts_tell_when_the_latest_was():
     [column] = [one for one in COLUMNS[POD] if one.name == "Restarts"]
 
     assert column.show(pod(status), 1_800_000_000.0) == "2 (60s ago)"
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [(-5, "<invalid>"), (0, "0s"), (119, "119s"), (120, "2m"), (200, "3m20s"), (3600, "60m"),
-     (4 * 3600 + 60, "4h1m"), (30 * 3600, "30h"), (50 * 3600, "2d2h"), (9 * 86400, "9d"),
-     (800 * 86400, "2y70d"), (9 * 365 * 86400, "9y")],
-)  # fmt: skip
-def test_a_duration_has_two_units_at_most(seconds, text):
-    assert short_duration(seconds) == text
 
 
 @pytest.mark.parametrize(
