@@ -202,7 +202,14 @@ def _pack(source: Path, name: str, descriptor: int) -> None:
         os.fdopen(descriptor, "wb") as stream,
         tarfile.open(fileobj=stream, mode="w|", format=tarfile.PAX_FORMAT) as archive,
     ):
-        archive.add(source, arcname=name)
+        archive.add(source, arcname=name, filter=_of_nobody)
+
+
+def _of_nobody(member: tarfile.TarInfo) -> tarfile.TarInfo:
+    """Our user may not exist in the pod, and tar would fail to give files away."""
+    member.uid = member.gid = 0
+    member.uname = member.gname = ""
+    return member
 
 
 async def _pieces(descriptor: int) -> AsyncIterator[bytes]:

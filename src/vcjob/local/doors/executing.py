@@ -5,6 +5,7 @@ Source: Kubernetes API reference, ``PodExecOptions``.
 
 import asyncio
 import contextlib
+import os
 import signal
 from collections.abc import AsyncIterator
 from typing import Any
@@ -124,7 +125,7 @@ async def _entered(inside: Inside, command: list[str], streams: Streams) -> Asyn
             inside.run,
             command,
             *streams.given,
-            environment=_environment(inside, terminal=streams.is_terminal),
+            environment=_environment(inside, command, terminal=streams.is_terminal),
             directory=inside.directory,
             terminal=streams.is_terminal,
         )
@@ -140,9 +141,13 @@ async def _entered(inside: Inside, command: list[str], streams: Streams) -> Asyn
                 await inside.node.signal_entry(entry, signal.SIGKILL)
 
 
-def _environment(inside: Inside, *, terminal: bool) -> dict[str, str]:
+def _environment(inside: Inside, command: list[str], *, terminal: bool) -> dict[str, str]:
     """The container's, with what container runtimes add for programs at a terminal."""
     added = {"TERM": "xterm"} if terminal else {}
+    if command[0] == "tar" and os.geteuid() != 0:
+        # "kubectl cp" sends files with their owners, and tar fails to give files to users whom the
+        # pods of an ordinary user do not have.
+        added["TAR_OPTIONS"] = "--no-same-owner"
     return {**added, **inside.environment, "PWD": inside.directory}
 
 
