@@ -22,7 +22,7 @@ def duration_of(seconds: float) -> timedelta:
 
 
 def short_duration(seconds: float) -> str:
-    """A duration as Kubernetes' tables show it, in two units at most: ``45s``, ``3m20s``, ``2d``."""
+    """A duration as Kubernetes' tables show it, two units at most: ``45s``, ``3m20s``, ``2d``."""
     whole = int(seconds)
     if whole < -1:
         return "<invalid>"
