@@ -24,6 +24,8 @@ STUBBORN = ("sh", "-c", "trap '' TERM; echo ready; while :; do sleep 1000; done"
         (("job.yaml", "-v", ".:/x:rx"), "SRC:DST"),
         (("job.yaml", "-v", ".:/"), "choose another place"),
         (("job.yaml", "-v", ".:/proc/x"), "choose another place"),
+        (("job.yaml", "-v", ".:/dev"), "choose another place"),
+        (("job.yaml", "-v", ".:/x/../y"), "must not contain '..'"),
         (("job.yaml", "--scale", "worker"), "--scale"),
         (("job.yaml", "--scale", "worker=-1"), "--scale"),
         (("job.yaml", "--scale", "nobody=1"), "nobody"),

@@ -201,7 +201,8 @@ def test_read_only_root_leaves_volumes_writable(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "target",
     ["/var/tf_dist_mnist", "/etc/volcano", "/data/x", "/etc/ssl/mine", "/usr/local/mine",
-     "/opt/mine/deep", "/lib/mine", "/var/run/secrets/here", "/root/data", "/home/me/data"],
+     "/opt/mine/deep", "/lib/mine", "/var/run/secrets/here", "/root/data", "/home/me/data",
+     "/sbin", "/var/run", "/var/lock"],
 )  # fmt: skip
 def test_a_volume_can_be_mounted_anywhere(tmp_path: Path, target: str) -> None:
     volume = tmp_path / "volume"

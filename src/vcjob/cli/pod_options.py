@@ -30,7 +30,9 @@ class BindType(click.ParamType[Bind]):
                 param,
                 ctx,
             )
-        if target.strip("/").partition("/")[0] in ("", "proc", "sys"):
+        if ".." in target.split("/"):
+            self.fail(f"{target!r} must not contain '..'", param, ctx)
+        if _is_system(target):
             self.fail(
                 f"{target!r} belongs to the container's own system; choose another place, "
                 "for example /data",
@@ -41,6 +43,12 @@ class BindType(click.ParamType[Bind]):
         if not path.exists():
             self.fail(f"{source!r} does not exist on this machine", param, ctx)
         return path.resolve(), target, mode == "ro"
+
+
+def _is_system(target: str) -> bool:
+    """Whether programs depend on what is at this place in every container."""
+    first, *rest = [part for part in target.split("/") if part not in ("", ".")] or [""]
+    return first in ("", "proc", "sys") or (first == "dev" and rest[:1] != ["shm"])
 
 
 _OPTIONS = (

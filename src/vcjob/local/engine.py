@@ -323,6 +323,7 @@ class LocalEngine:
         }
         path = self.run.path / "objects.json"
         try:
+            path.touch(mode=0o600)
             path.write_bytes(msgspec.json.encode(objects))
         except OSError as error:
             self.on_problem(f"objects are not kept in {path}: {error.strerror}")

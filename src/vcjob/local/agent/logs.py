@@ -98,7 +98,10 @@ class LogFiles:
         try:
             file = os.open(path, flags, 0o600)
         except FileNotFoundError:
-            os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+            directory = os.path.dirname(path)
+            # Each for itself: makedirs gives its mode to the last one only.
+            for made in (os.path.dirname(directory), directory):
+                os.makedirs(made, mode=0o700, exist_ok=True)
             file = os.open(path, flags, 0o600)
         written = noted = 0
         try:

@@ -117,8 +117,8 @@ def resolve(path: str, machine: Machine) -> str:
     """A path inside without doubled slashes and without the top-level links on its way."""
     parts = [part for part in path.split("/") if part not in ("", ".")]
     clean = "/" + "/".join(parts)
-    for link, target in (*machine.links, ("/var/run", "run")):
-        if clean.startswith(f"{link}/"):
+    for link, target in (*machine.links, ("/var/run", "run"), ("/var/lock", "run/lock")):
+        if clean == link or clean.startswith(f"{link}/"):
             return "/" + target.strip("/") + clean[len(link) :]
     return clean
 

@@ -31,6 +31,7 @@ MACHINE = Machine(
     python=Python("/home/me/env/bin/python", ("/home/me/env",)),
     etc="/state/node/etc",
     proc_read_only=("/proc/sys",),
+    proc_hidden=("/proc/keys",),
     list=TREE.get,
 )
 
@@ -57,7 +58,7 @@ def test_nothing_of_the_machine_is_bound_writable() -> None:
     assert "--bind" not in found
     assert "--dev-bind" not in found
     bound = {found[i + 1] for i, option in enumerate(found) if option == "--ro-bind"}
-    assert bound == {"/usr", "/home/me/env", "/proc/sys", "/sys"}
+    assert bound == {"/usr", "/home/me/env", "/proc/sys", "/dev/null", "/sys"}
 
 
 def test_etc_is_a_private_layer_over_the_nodes_copy() -> None:
@@ -119,11 +120,18 @@ def test_no_capability_that_reaches_beyond_a_container_is_ever_granted() -> None
     assert not granted & {"CAP_SYS_ADMIN", "CAP_SYS_PTRACE", "CAP_NET_ADMIN", "CAP_SYS_RESOURCE"}
 
 
+def test_what_proc_tells_of_other_users_is_covered() -> None:
+    assert has(options(), "--ro-bind", "/dev/null", "/proc/keys")
+
+
 @pytest.mark.parametrize(
     ("path", "resolved"),
     [
         ("/lib//x/", "/usr/lib/x"),
+        ("/lib", "/usr/lib"),
+        ("/var/run", "/run"),
         ("/var/run/s", "/run/s"),
+        ("/var/lock/", "/run/lock"),
         ("/library/x", "/library/x"),
         ("/", "/"),
     ],
