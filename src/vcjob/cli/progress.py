@@ -13,12 +13,15 @@ FINAL_PHASES = frozenset({"Completed", "Failed", "Terminated", "Aborted"})
 
 
 class PodEnd(msgspec.Struct, frozen=True):
-    """A container that did not end well: where, how, and the last thing it said."""
+    """A container that did not end well: where, how, and the last thing it said.
+
+    A pod that failed before it had containers has no name of one and no exit code.
+    """
 
     pod: str
     container: str
     reason: str
-    exit_code: int
+    exit_code: int | None
     last_line: str = ""
 
 
@@ -62,19 +65,25 @@ def status_line(jobs: Sequence[Job], seconds: float) -> str:
 
 
 def summary(job: Job, seconds: float, ends: Sequence[PodEnd], log_directory: str) -> list[str]:
-    """The lines that end a run: phase, why, what each task's pods came to, where the logs are."""
+    """The lines that end a run: phase, why, what each task's pods came to, where the logs are.
+
+    A Job in no final phase has lost its pods, whatever its status still says of them.
+    """
     phase = job.status.state.phase or "not started"
-    lines = [f"{job.metadata.name}: {phase} after {format_seconds(seconds)}"]
+    ended = phase in FINAL_PHASES
+    said = phase if ended else f"stopped while {phase},"
+    lines = [f"{job.metadata.name}: {said} after {format_seconds(seconds)}"]
     if job.status.state.message:
         lines.append(f"  why: {job.status.state.message}")
-    for task in job.spec.tasks:
+    for task in job.spec.tasks if ended else ():
         counts = job.status.task_status_count.get(task.name, {}).get("phase", {})
         shown = ", ".join(f"{count} {name.lower()}" for name, count in sorted(counts.items()))
         lines.append(f"  {task.name}: {shown or 'no pods left'} (of {task.replicas})")
     for end in ends:
         where = f"{end.pod} ({end.container})" if end.container else end.pod
         said = f": {end.last_line}" if end.last_line else ""
-        lines.append(f"  {where} ended with {end.reason}, exit code {end.exit_code}{said}")
+        code = "" if end.exit_code is None else f", exit code {end.exit_code}"
+        lines.append(f"  {where} ended with {end.reason}{code}{said}")
     if log_directory:
         lines.append(f"  logs: {log_directory}")
     return lines

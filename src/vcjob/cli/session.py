@@ -156,18 +156,28 @@ def _shortened(path: Path) -> str:
 
 
 def _ends(job: Job, pods: Sequence[Object], engine: LocalEngine) -> Iterator[PodEnd]:
-    """Containers of a Job's pods that ended badly, with the last thing each said."""
+    """Containers of a Job's pods that ended badly, with the last thing each said.
+
+    Of a pod that failed without them, why.
+    """
     shown = 0
     for pod in pods:
         metadata = pod["metadata"]
         owners = metadata.get("ownerReferences") or ()
         if not any(owner["uid"] == job.metadata.uid for owner in owners):
             continue
-        for container, reason, exit_code, message in container_ends(pod):
+        short = short_pod_name(job.metadata.name, metadata["name"])
+        ends = container_ends(pod)
+        status = pod.get("status", {})
+        if status.get("phase") == "Failed" and status.get("reason") and not ends:
             if shown == _MOST_ENDS_SHOWN:
                 return
             shown += 1
-            short = short_pod_name(job.metadata.name, metadata["name"])
+            yield PodEnd(short, "", status["reason"], None, status.get("message", ""))
+        for container, reason, exit_code, message in ends:
+            if shown == _MOST_ENDS_SHOWN:
+                return
+            shown += 1
             named = container if len(_containers(pod["spec"])) > 1 else ""
             said = decode(engine.last_line(metadata["namespace"], metadata["name"], container))
             yield PodEnd(short, named, reason, exit_code, said or message)

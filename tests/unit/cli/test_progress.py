@@ -46,6 +46,21 @@ def test_the_summary_tells_why_and_which_container_failed() -> None:
     ]
 
 
+def test_the_summary_of_a_pod_that_never_had_containers_has_no_exit_code() -> None:
+    ends = [PodEnd("ps-0", "", "CreatePodError", None, "No space left on device")]
+    assert (
+        "  ps-0 ended with CreatePodError: No space left on device"
+        in summary(job(phase="Failed"), 3, ends, "")
+    )  # fmt: skip
+
+
+def test_the_summary_of_a_job_that_was_stopped_counts_no_pods() -> None:
+    assert summary(job(phase="Running"), 3, [], "logs/x") == [
+        "mnist: stopped while Running, after 3.0 s",
+        "  logs: logs/x",
+    ]
+
+
 def test_durations_are_short() -> None:
     assert [format_seconds(s) for s in (0.04, 59.9, 200, 7500)] == [
         "0.0 s", "59.9 s", "3 min 20 s", "2 h 5 min",
