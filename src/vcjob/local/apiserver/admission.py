@@ -33,6 +33,7 @@ from vcjob.local.apiserver.kinds import CUSTOM_RESOURCE_DEFINITION
 from vcjob.local.apiserver.resources import Resource
 from vcjob.local.apiserver.schemas import OF_KINDS
 from vcjob.local.apiserver.status import Refused, invalid
+from vcjob.local.apiserver.structural import completed, default_problems, faults, schema_problems
 from vcjob.plugins.registry import Registry
 
 _ROOT_QUEUES = ("default", "root")
@@ -82,7 +83,10 @@ def admit_change(resource: Resource, new: Object, old: Object, plugins: Registry
         return _judged(resource, name, new, check_update(old, new, plugins))
     complete = _completed(resource, new)
     problems = [*_changed_fixed(kind, old, complete)]
-    if complete.get("spec") != old.get("spec") or "spec" not in complete:
+    if resource.schema is not None:
+        if _without_metadata(complete) != _without_metadata(old):
+            problems += _problems(resource, complete)
+    elif complete.get("spec") != old.get("spec") or "spec" not in complete:
         problems += _problems(resource, complete)
     return _judged(resource, name, complete, problems)
 
@@ -95,7 +99,13 @@ def check_queue_removal(name: str) -> None:
         )
 
 
+def _without_metadata(obj: Object) -> Object:
+    return {key: value for key, value in obj.items() if key not in ("metadata", "apiVersion")}
+
+
 def _completed(resource: Resource, obj: Object) -> Object:
+    if resource.schema is not None:
+        return completed(obj, resource.schema)  # type: ignore[no-any-return]
     if resource.stored == QUEUE:
         spec = obj.get("spec") or {}
         if isinstance(spec, dict):
@@ -117,7 +127,13 @@ def _is_unknown(problem: Problem) -> bool:
 
 def admit_status(resource: Resource, new: Object, old: Object) -> Object:
     """Check an object whose status is to be changed; raises Refused (422)."""
-    if resource.stored in OF_KINDS and (status := new.get("status")) != old.get("status"):
+    if resource.schema is not None:
+        schema = (resource.schema.get("properties") or {}).get("status") or {}
+        status = completed(new.get("status"), schema)
+        problems = [] if status is None else list(faults(status, schema, ("status",)))
+        new = {**new, "status": status} if "status" in new else new
+        _judged(resource, old["metadata"]["name"], new, problems)
+    elif resource.stored in OF_KINDS and (status := new.get("status")) != old.get("status"):
         record = OF_KINDS[resource.stored].fields.get("status")
         kind = record.type if record else ANYTHING
         problems = check_fields(
@@ -132,7 +148,8 @@ def admit_status(resource: Resource, new: Object, old: Object) -> Object:
 def _problems(resource: Resource, obj: Object) -> list[Problem]:
     kind = resource.stored
     if kind not in OF_KINDS:
-        return check_fields(obj["metadata"], OBJECT_META, ("metadata",))
+        problems = check_fields(obj["metadata"], OBJECT_META, ("metadata",))
+        return [*problems, *faults(obj, resource.schema or {})]
     problems = check_fields(obj, OF_KINDS[kind])
     if kind == SECRET and not errors(problems):
         named = {**obj, "metadata": {"name": "any", **obj["metadata"]}}
@@ -150,6 +167,11 @@ def _definition_problems(definition: Object) -> list[Problem]:
         problems.append(Problem(f"name must be {expected}", ("metadata", "name")))
     if sum(1 for version in spec["versions"] if version.get("storage")) != 1:
         problems.append(Problem("one version must be the stored one", ("spec", "versions")))
+    for index, version in enumerate(spec["versions"]):
+        schema = (version.get("schema") or {}).get("openAPIV3Schema") or {}
+        path = ("spec", "versions", index, "schema", "openAPIV3Schema")
+        found = list(schema_problems(schema, path))
+        problems += found if errors(found) else [*found, *default_problems(schema, path)]
     return problems
 
 

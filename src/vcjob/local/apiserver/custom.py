@@ -1,8 +1,8 @@
 """Kinds that CustomResourceDefinitions add, and all that is served at a moment.
 
 Source: Kubernetes documentation, "Extend the Kubernetes API with CustomResourceDefinitions".
-Objects of custom kinds are kept as they are: their schemas are not checked, and versions differ
-in nothing but their name (docs/compatibility.md).
+Versions of a kind differ in nothing but their name and their schema: nothing converts between them
+(docs/api.md).
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,6 +15,7 @@ from vcjob.core.times import timestamp
 from vcjob.local.apiserver.columns import AGE, NAME, path_column
 from vcjob.local.apiserver.kinds import CUSTOM_RESOURCE_DEFINITION
 from vcjob.local.apiserver.resources import BUILT_IN, Key, Resource, Subresource, by_key
+from vcjob.local.apiserver.structural_types import record_of
 from vcjob.local.store import Store
 
 _FIXED = by_key(BUILT_IN)
@@ -27,6 +28,7 @@ class Served:
     def __init__(self, store: Store, more: Sequence[Resource] = ()) -> None:
         self._store = store
         self._fixed = {**_FIXED, **by_key(more)}
+        self._of_definitions: dict[tuple[str, str], tuple[Resource, ...]] = {}
 
     async def find(self, key: Key) -> Resource | None:
         """The resource that a path names, or None."""
@@ -42,8 +44,18 @@ class Served:
         return sorted(kinds)
 
     async def _custom(self) -> list[Resource]:
+        """What the definitions add, worked out once for each version of a definition."""
         found = await self._store.list(CUSTOM_RESOURCE_DEFINITION)
-        return [resource for obj in found.items for resource in resources_of(obj)]
+        before, self._of_definitions = self._of_definitions, {}
+        for obj in found.items:
+            key = obj["metadata"]["uid"], obj["metadata"]["resourceVersion"]
+            if (resources := before.get(key)) is None:
+                resources = tuple(resources_of(obj))
+                for one in resources:
+                    if one.kind == one.stored:
+                        self._store.declare(one.stored, status_subresource=one.has_status)
+            self._of_definitions[key] = resources
+        return [one for resources in self._of_definitions.values() for one in resources]
 
 
 def resources_of(definition: Object) -> Iterator[Resource]:
@@ -62,6 +74,7 @@ def resources_of(definition: Object) -> Iterator[Resource]:
         stored = Kind(group, storage, names["kind"], names["plural"], namespaced)
         has_status = "status" in (version.get("subresources") or {})
         status = Subresource("status", ("get", "patch", "update"), kind)
+        schema = (version.get("schema") or {}).get("openAPIV3Schema") or {}
         yield Resource(
             kind,
             stored,
@@ -69,7 +82,9 @@ def resources_of(definition: Object) -> Iterator[Resource]:
             tuple(names.get("shortNames") or ()),
             tuple(names.get("categories") or ()),
             has_status,
+            record_of(names["kind"], schema),
             custom=True,
+            schema=schema,
             subresources=(status,) if has_status else (),
         )
 

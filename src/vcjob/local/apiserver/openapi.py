@@ -129,7 +129,9 @@ class _Schemas:
         record = resource.record
         name = ".".join((*reversed((kind.group or "core").split(".")), kind.version, kind.kind))
         schema: Object = {"type": "object"}
-        if record is not None:
+        if resource.schema:
+            schema = _of_definition(resource.schema)
+        elif record is not None:
             schema = self._record_schema(record, name)
         else:
             schema["x-kubernetes-preserve-unknown-fields"] = True
@@ -239,6 +241,12 @@ def _paths(resource: Resource) -> Iterator[tuple[str, list[tuple[str, Object]]]]
     yield f"{place}/{kind.plural}/{{name}}", one
     if resource.has_status:
         yield f"{place}/{kind.plural}/{{name}}/status", one[:3]
+
+
+def _of_definition(schema: Object) -> Object:
+    """The schema of a custom kind, with what every object has."""
+    always = {"apiVersion": _TEXT, "kind": _TEXT, "metadata": {"type": "object"}}
+    return {**schema, "properties": {**(schema.get("properties") or {}), **always}}
 
 
 _ACTIONS = {"get": "get", "post": "post", "put": "put", "patch": "patch", "delete": "delete"}

@@ -23,6 +23,7 @@ from vcjob.api.kinds import (
     Kind,
 )
 from vcjob.api.schema.types import Record
+from vcjob.api.types import Object
 from vcjob.local.apiserver.columns import AGE, NAME, Column, path_column
 from vcjob.local.apiserver.core_columns import COLUMNS
 from vcjob.local.apiserver.kinds import (
@@ -52,7 +53,8 @@ class Resource(msgspec.Struct, frozen=True):
     """One kind as it is served.
 
     ``stored`` is the kind that the store keeps its objects under (another one where an object
-    is served in two shapes or versions). ``custom`` kinds take no strategic merge patches.
+    is served in two shapes or versions). ``custom`` kinds take no strategic merge patches;
+    ``schema`` is what the definition of one says of its objects.
     """
 
     kind: Kind
@@ -63,6 +65,7 @@ class Resource(msgspec.Struct, frozen=True):
     has_status: bool = False
     record: Record | None = None
     custom: bool = False
+    schema: Object | None = None
     subresources: tuple[Subresource, ...] = ()
 
     @property

@@ -45,6 +45,7 @@ from vcjob.local.apiserver.kinds import (
     LEASE,
     SERVICE_ACCOUNT,
 )
+from vcjob.local.apiserver.structural_types import JSON_SCHEMA
 
 
 def _kept(name: str, fields: dict[str, Type | Field], doc: str) -> Record:
@@ -164,7 +165,7 @@ _VERSION = record(
         ),
         "deprecated": BOOLEAN,
         "deprecationWarning": TEXT,
-        "schema": ANYTHING,
+        "schema": record("CustomResourceValidation", {"openAPIV3Schema": JSON_SCHEMA}),
         "selectableFields": ListOf(ANYTHING),
         "subresources": MapOf(MapOf(ANYTHING)),
     },

@@ -50,6 +50,8 @@ def pruned(value: Any, kind: Type) -> Any:
             }
         case ListOf() if isinstance(value, list):
             return [pruned(item, kind.item) for item in value]
+        case MapOf() if isinstance(value, dict):
+            return {key: pruned(item, kind.value) for key, item in value.items()}
     return value
 
 
