@@ -10,7 +10,7 @@ import hmac
 import logging
 import ssl
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 
 from aiohttp import web
 
@@ -23,6 +23,7 @@ from vcjob.local.apiserver.bodies import Body, media_type, read_body
 from vcjob.local.apiserver.custom import Served
 from vcjob.local.apiserver.deleting import Deleting
 from vcjob.local.apiserver.forms import FORMS, one
+from vcjob.local.apiserver.http_log import http_log
 from vcjob.local.apiserver.listing import Lists, check_version, selection
 from vcjob.local.apiserver.namespaces import Namespaces
 from vcjob.local.apiserver.negotiation import DISCOVERY, Media, negotiate
@@ -78,6 +79,7 @@ class ApiServer:
         self._deleting = Deleting(store, self.namespaces, clock)
         self._lists = Lists(store)
         self._openapi: dict[str, object] = {}
+        self._lasting: set[asyncio.Task[object]] = set()
         self.port = 0
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
@@ -97,6 +99,21 @@ class ApiServer:
         if answer.code in (401, 413):
             response.force_close()  # what is left of the body is not read
         return response
+
+    def end_lasting(self) -> None:
+        """End requests that would go on for as long as their clients like."""
+        for task in self._lasting:
+            task.cancel()
+
+    @contextlib.contextmanager
+    def _lasts(self) -> Iterator[None]:
+        task = asyncio.current_task()
+        assert task is not None, "requests are answered in tasks"
+        self._lasting.add(task)
+        try:
+            yield
+        finally:
+            self._lasting.discard(task)
 
     def _check_sender(self, request: web.BaseRequest) -> None:
         host = request.headers.get("Host", "")
@@ -139,7 +156,8 @@ class ApiServer:
         accept = request.headers.get("Accept", "")
         match request.method, bool(place.name):
             case "GET", _ if query.flag(asked, "watch"):
-                return await watch(request, self._store, resource, place, asked)
+                with self._lasts():
+                    return await watch(request, self._store, resource, place, asked)
             case (("GET" | "HEAD"), True):
                 media, include = negotiate(accept, FORMS), asked.get("includeObject", "")
                 check_version(_no_match(asked), self._store.version)
@@ -201,7 +219,8 @@ class ApiServer:
         known = {part.name for part in resource.subresources}
         name, _, _ = place.subresource.partition("/")
         if resource.kind == POD and name in self._doors:
-            return await self._doors[name](request, place, asked)
+            with self._lasts():
+                return await self._doors[name](request, place, asked)
         if name not in known or (resource.kind == POD and name != "eviction"):
             raise _no_resource()  # a part of pods for which there is no door
         if name == "eviction" and request.method == "POST":
@@ -275,7 +294,7 @@ async def serve(
     """
     await server.namespaces.start()
     runner = web.ServerRunner(
-        web.Server(server.handle, access_log=None, handler_cancellation=True),
+        web.Server(server.handle, access_log=None, handler_cancellation=True, logger=http_log),
         shutdown_timeout=_SHUTDOWN_SECONDS,
     )
     await runner.setup()
@@ -286,6 +305,7 @@ async def serve(
         yield server.port
     finally:
         await server.namespaces.close()
+        server.end_lasting()
         await runner.cleanup()
 
 

@@ -188,6 +188,16 @@ def test_a_program_does_not_outlive_its_client(command: tuple[str, ...]) -> None
     assert asyncio.run(asyncio.wait_for(run(), 30)) == -signal.SIGKILL
 
 
+def test_a_program_does_not_outlive_the_server() -> None:
+    async def run() -> int:
+        async with _world() as (ask, machine), _client(ask, "sleep", "600", stdout="1"):
+            await machine.entered.wait()
+            ask.server.end_lasting()
+            return await machine.processes[0].wait()
+
+    assert asyncio.run(asyncio.wait_for(run(), 30)) == -signal.SIGKILL
+
+
 def test_a_slow_reader_makes_the_program_wait() -> None:
     async def run() -> int:
         async with _world() as (ask, machine), _client(ask, "yes", stdout="1") as websocket:
