@@ -24,7 +24,7 @@ from vcjob.controller.clock import SystemClock
 from vcjob.controller.cluster import AlreadyExists, Cluster
 from vcjob.controller.controller import Controller
 from vcjob.local.agent.agent import Agent
-from vcjob.local.agent.logs import LogFiles, Logs
+from vcjob.local.agent.logs import LogFiles, Logs, files_in
 from vcjob.local.agent.surroundings import AgentSettings, Surroundings
 from vcjob.local.capacity import machine_capacity
 from vcjob.local.machine_node import machine_node
@@ -298,7 +298,9 @@ class LocalEngine:
             await self.cluster.create(kind, obj)
 
     async def _clean_up(self) -> None:
-        """Remove what killed runs left."""
+        """Remove what killed runs left; logs of earlier engines count within the bounds."""
+        if self.kept:
+            self._logs.files.take_in(await asyncio.to_thread(files_in, str(self.logs)))
         if found := leftovers(self._root):
             try:
                 await self._remove(found)

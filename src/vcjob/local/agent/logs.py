@@ -7,7 +7,7 @@ that cannot keep up pauses all pipes; the containers then wait in their writes, 
 import asyncio
 import contextlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from vcjob.local.agent.lines import LineSplitter
 from vcjob.local.agent.log_times import SUFFIX, TimesWriter
@@ -58,6 +58,13 @@ class LogFiles:
             self.directory, pod_directory, checked_name(container), f"{restart}.log"
         )
 
+    def take_in(self, found: Mapping[str, int]) -> None:
+        """Count files of earlier engines too, as ``files_in`` gives them."""
+        known = {path: max(size, found.get(path, 0)) for path, size in self._sizes.items()}
+        earlier = {path: size for path, size in found.items() if path not in known}
+        self._sizes = {**earlier, **known}
+        self._total = sum(self._sizes.values())
+
     def append(self, path: str, data: bytes, writer: str = "") -> None:
         """Write to the end of a file that ``path`` gave; never raises because of the disk.
 
@@ -69,9 +76,9 @@ class LogFiles:
             self._write(path, data, writer)
             while self._total > self._total_limit and len(self._sizes) > 1:
                 oldest = next(iter(self._sizes))
-                os.unlink(oldest)
-                with contextlib.suppress(FileNotFoundError):
-                    os.unlink(oldest + SUFFIX)
+                for name in (oldest, oldest + SUFFIX):
+                    with contextlib.suppress(FileNotFoundError):
+                        os.unlink(name)
                 self._times.forget(oldest)
                 self._forget(oldest)
         except OSError as error:
@@ -119,6 +126,24 @@ class LogFiles:
         size = self._sizes.pop(path, 0)
         self._total -= size
         return size
+
+
+def files_in(directory: str) -> dict[str, int]:
+    """The files of output below a directory of logs, those written to first at the front.
+
+    With their sizes and those of their indexes, in bytes. May take a while.
+    """
+    sizes: dict[str, int] = {}
+    written: dict[str, float] = {}
+    for place, _, names in os.walk(directory):
+        for name in names:
+            full = os.path.join(place, name)
+            path = full.removesuffix(SUFFIX)
+            with contextlib.suppress(FileNotFoundError):
+                found = os.stat(full)
+                sizes[path] = sizes.get(path, 0) + found.st_size
+                written[path] = max(written.get(path, 0.0), found.st_mtime)
+    return {path: sizes[path] for path in sorted(sizes, key=written.__getitem__)}
 
 
 class Logs:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from vcjob.local.agent.logs import LogFiles, Logs
+from vcjob.local.agent.logs import LogFiles, Logs, files_in
 from vcjob.local.sandbox.paths import UnsafePath
 
 
@@ -119,6 +119,23 @@ def test_all_files_together_stay_within_their_limit_and_the_oldest_goes(tmp_path
     for path in (*paths, paths[0]):
         files.append(path, b"x" * 30)
     assert [Path(path).exists() for path in paths] == [True, False, False, True, True]
+
+
+def test_files_of_earlier_engines_count_and_go_first(tmp_path: Path) -> None:
+    def files() -> LogFiles:
+        return LogFiles(str(tmp_path), pytest.fail, total_limit=300, clock=lambda: 1)
+
+    earlier = files()
+    paths = [earlier.path("ns", f"pod-{number}", "main", 0) for number in range(4)]
+    for time, path in enumerate(paths[:3]):
+        earlier.append(path, b"x" * 80, "u")
+        for name in (path, f"{path}.times"):
+            os.utime(name, (time, time))
+    later = files()
+    later.append(paths[1], b"x", "u")
+    later.take_in(files_in(str(tmp_path)))
+    later.append(paths[3], b"x" * 180, "u")
+    assert [Path(path).exists() for path in paths] == [False, True, False, True]
 
 
 def test_a_full_disk_is_told_once_and_the_output_is_shown_all_the_same(tmp_path: Path) -> None:
