@@ -37,10 +37,11 @@ class PodFacts(msgspec.Struct, frozen=True):
 
     ``phase`` counts a pod under deletion as TERMINATING, whatever its containers do. ``retry`` and
     ``version`` are those of the Job when the pod was made. ``exit_codes`` are those other than 0 of
-    the last termination of every container, in the order of the containers; ``finished`` is the
-    time of the latest one, or 0. ``restarts`` sums the restarts of all containers. ``ended`` is how
-    the pod ended before anybody deleted it, None if it did not. ``evicted`` tells that its node or
-    a scheduler ends it, which counts as a failure, whatever its containers say.
+    the last termination of every container, those of init containers last: a sidecar that had to be
+    killed at the end is not why its pod failed. ``finished`` is the time of the latest one, or 0.
+    ``restarts`` sums the restarts of all containers. ``ended`` is how the pod ended before anybody
+    deleted it, None if it did not. ``evicted`` tells that its node or a scheduler ends it, which
+    counts as a failure, whatever its containers say.
     ``failing`` is why a container cannot start.
     """
 
@@ -134,7 +135,7 @@ def _containers(status: Object) -> tuple[tuple[int, ...], float, int, bool, str]
     restarts = 0
     failing = ""
     statuses = status.get("containerStatuses") or ()
-    for container in (*(status.get("initContainerStatuses") or ()), *statuses):
+    for container in (*statuses, *(status.get("initContainerStatuses") or ())):
         restarts += container.get("restartCount", 0)
         state = container.get("state") or {}
         ended = state.get("terminated") or (container.get("lastState") or {}).get("terminated")

@@ -336,6 +336,12 @@ def test_a_plugin_of_another_package_is_asked_and_may_fail() -> None:
         assert format_path(problem.path) == "spec.plugins.greet"
 
 
+def test_a_command_in_one_text_is_told_how_it_becomes_a_list() -> None:
+    wrong = job()
+    wrong["spec"]["tasks"][0]["template"]["spec"]["containers"][0]["command"] = "sleep 5"
+    assert 'write it as a list: ["sh","-c","sleep 5"]' in [p.hint for p in check(wrong)]
+
+
 def test_an_unknown_plugin_says_where_plugins_come_from() -> None:
     (problem,) = check(changed("plugins", {"zzz": []}))
     assert "known here: env, " in problem.hint

@@ -54,7 +54,7 @@ def test_a_pod_that_is_no_replica_has_no_facts(without: Any) -> None:
                 "initContainerStatuses": [ended(5)],
                 "containerStatuses": [ended(7)],
             },
-            (5, 7),
+            (7, 5),
         ),
         (
             {

@@ -165,6 +165,9 @@ def _check_list(
         hint = f"begin each item of {name_of(path)} with '- '" if isinstance(value, dict) else ""
         if isinstance(value, str | int | float):
             hint = f"write it as a list of one: [{msgspec.json.encode(str(value)).decode()}]"
+            if isinstance(value, str) and path[-1:] == ("command",) and " " in value:
+                # One item would be the name of a program with spaces in it.
+                hint = f"write it as a list: {msgspec.json.encode(['sh', '-c', value]).decode()}"
         yield _wrong_type(value, "a list", path, hint)
         return
     if len(value) < kind.min_items:
