@@ -1,12 +1,15 @@
 """What goes on in pods of a real engine, as clients that users have see and steer it."""
 
 import contextlib
+import fcntl
 import gc
 import json
 import os
 import re
 import socket
+import struct
 import subprocess
+import termios
 import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -136,6 +139,30 @@ def test_kubectl_exec(kubectl: Kubectl, pod: Callable[..., str]) -> None:
     assert hostname == f"{name}\n"
     refused = kubectl("exec", name, "-c", "other", "--", "true", code=1)
     assert "container other is not valid" in refused.stderr
+
+
+def test_kubectl_exec_at_a_terminal(
+    config: Path, program: Callable[[str], Path], pod: Callable[..., str]
+) -> None:
+    name = pod("sleep", "600")
+    ours, theirs = os.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 33, 101, 0, 0))
+    command = "read line; stty size; echo got $line; exit 5"
+    process = subprocess.Popen(
+        [program("kubectl"), "exec", "-it", name, "--", "sh", "-c", command],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+    )
+    os.close(theirs)
+    os.write(ours, b"it\n")
+    said = b""
+    with contextlib.suppress(OSError):  # nobody has the terminal open any more
+        while data := os.read(ours, 4096):
+            said += data
+    os.close(ours)
+    assert process.wait() == 5
+    assert b"33 101\r\ngot it\r\n" in said
 
 
 def test_kubectl_cp(kubectl: Kubectl, pod: Callable[..., str], tmp_path: Path) -> None:
