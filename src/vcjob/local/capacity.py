@@ -11,6 +11,7 @@ from pathlib import Path
 from vcjob.api.quantity import Notation, format_quantity
 
 _KIB = 1024
+_MOST_PROCESSES = 32768
 
 
 def machine_capacity(root: Path = Path("/")) -> dict[str, str]:
@@ -32,6 +33,16 @@ def machine_capacity(root: Path = Path("/")) -> dict[str, str]:
         "cpu": format_quantity(cpu),
         "memory": format_quantity(memory // _KIB * _KIB, Notation.BINARY),
     }
+
+
+def process_limit(root: Path = Path("/")) -> int:
+    """How many processes and threads one container may have.
+
+    A quarter of the numbers that the kernel gives to processes (proc(5), pid_max; 32768 by default)
+    at most, so that no single container can take them all from this machine.
+    """
+    numbers = _read(root / "proc/sys/kernel/pid_max")
+    return min(_MOST_PROCESSES, int(numbers) // 4) if numbers.isdigit() else _MOST_PROCESSES
 
 
 def _total_memory(root: Path) -> int:

@@ -26,7 +26,7 @@ from vcjob.controller.controller import Controller
 from vcjob.local.agent.agent import Agent
 from vcjob.local.agent.logs import LogFiles, Logs, files_in
 from vcjob.local.agent.surroundings import AgentSettings, Surroundings
-from vcjob.local.capacity import machine_capacity
+from vcjob.local.capacity import machine_capacity, process_limit
 from vcjob.local.machine_node import machine_node
 from vcjob.local.network.addresses import NODE_ADDRESS
 from vcjob.local.network.set_up import set_up_network
@@ -274,6 +274,7 @@ class LocalEngine:
                 node_address=str(NODE_ADDRESS),
                 pods=self.run.pods,
                 keep=self._options.keep,
+                process_limit=process_limit(),
                 attachable=self._of_service,
             ),
         )

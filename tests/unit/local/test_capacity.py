@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from vcjob.api.quantity import parse_quantity
-from vcjob.local.capacity import machine_capacity
+from vcjob.local.capacity import machine_capacity, process_limit
 
 GIB = 1024**3
 
@@ -51,3 +51,11 @@ def test_a_group_next_door_does_not_count(root: Path) -> None:
 
 def test_this_machine_has_something() -> None:
     assert all(parse_quantity(amount) > 0 for amount in machine_capacity().values())
+
+
+@pytest.mark.parametrize(("numbers", "limit"), [("32768", 8192), ("4194304", 32768), ("", 32768)])
+def test_one_container_cannot_take_all_process_numbers(
+    root: Path, numbers: str, limit: int
+) -> None:
+    write(root / "proc/sys/kernel/pid_max", f"{numbers}\n")
+    assert process_limit(root) == limit
