@@ -77,6 +77,8 @@ def admit_change(resource: Resource, new: Object, old: Object, plugins: Registry
     """Complete and check an object that is to be changed; raises Refused (422)."""
     kind = resource.stored
     name = old["metadata"]["name"]
+    if new["metadata"] != old["metadata"]:
+        _judged(resource, name, new, check_fields(new["metadata"], OBJECT_META, ("metadata",)))
     if kind == JOB:
         if new.get("spec") == old.get("spec"):
             return Admitted(new)

@@ -1,8 +1,8 @@
 """Server-side apply: a manager's wish for some fields, remembered, so that it can let go of them.
 
-Source: Kubernetes documentation, "Server-Side Apply". Ownership is coarse: only appliers own
-fields. Updates and other patches take nothing from anybody, so an apply that follows them sets its
-fields again without a conflict (docs/compatibility.md).
+Source: Kubernetes documentation, "Server-Side Apply". Ownership is coarse: appliers own what they
+apply. Updates and other patches own only what they took from those who owned it, so that objects
+nobody applies have no record of managers, which would be larger than many of them (docs/api.md).
 """
 
 from typing import Any
@@ -21,7 +21,7 @@ from vcjob.local.apiserver.field_sets import (
 from vcjob.local.apiserver.merge_keys import field_type, is_set, item_type
 from vcjob.local.apiserver.status import Cause, Refused
 
-_APPLY = "Apply"
+_APPLY, _UPDATE = "Apply", "Update"
 _IDENTITY = (
     ("f:apiVersion",),
     ("f:kind",),
@@ -71,6 +71,43 @@ def apply(
         "fieldsV1": write_fields(wished),
     }
     return {**merged, "metadata": {**merged["metadata"], "managedFields": [*others, entry]}}
+
+
+def taken_over(old: Object, new: Object, kind: Type, manager: str, now: str) -> Object:
+    """``new`` with what ``manager`` changed of owned fields as its own, if it changed any.
+
+    ``new`` is what an update or a patch that is no apply makes of ``old``; ``now`` is the time
+    that is written beside the fields. The status stays whose it is: it is written apart.
+    """
+    entries = new["metadata"].get("managedFields")
+    if not entries:
+        return new
+    kept: list[Object] = []
+    taken: set[tuple[str, ...]] = set()
+    own: Object = {"manager": manager, "operation": _UPDATE}
+    before: Fields = frozenset()
+    for entry in entries:
+        fields = read_fields(entry.get("fieldsV1"))
+        if {key: entry.get(key) for key in own} == own:
+            before = fields
+            continue
+        lost = {
+            path
+            for path in fields
+            if path[:1] != ("f:status",) and _find(old, kind, path) != _find(new, kind, path)
+        }
+        taken |= lost
+        if not lost:
+            kept.append(entry)
+        elif fields - lost:
+            kept.append({**entry, "fieldsV1": write_fields(fields - lost)})
+    if not taken:
+        return new
+    owned = [path for path in before | taken if _find(new, kind, path) is not _MISSING]
+    if owned:
+        own |= {"apiVersion": new["apiVersion"], "time": now, "fieldsType": "FieldsV1"}
+        kept.append({**own, "fieldsV1": write_fields(owned)})
+    return {**new, "metadata": {**new["metadata"], "managedFields": kept}}
 
 
 def without_managed_fields(obj: Object) -> Object:

@@ -21,10 +21,11 @@ _YAML_TYPES = ("application/yaml", "application/x-yaml", "text/yaml")
 
 
 class Body(msgspec.Struct, frozen=True):
-    """The body of a request, not yet decoded."""
+    """The body of a request, not yet decoded; ``sender`` is the program that sent it."""
 
     bytes: bytes
     type: str
+    sender: str = ""
 
 
 async def read_body(request: web.BaseRequest) -> bytes:
@@ -44,6 +45,11 @@ async def read_body(request: web.BaseRequest) -> bytes:
 def media_type(request: web.BaseRequest) -> str:
     """The Content-Type of a request without its parameters; JSON if it names none."""
     return request.headers.get("Content-Type", JSON).split(";")[0].strip().lower() or JSON
+
+
+def program(request: web.BaseRequest) -> str:
+    """The name of the program that sent a request, as its User-Agent begins."""
+    return request.headers.get("User-Agent", "").partition("/")[0][:128] or "unknown"
 
 
 def decode_object(body: bytes, content_type: str) -> dict[str, Any]:

@@ -57,7 +57,7 @@ def write_fields(fields: Iterable[tuple[str, ...]]) -> Object:
 
 def read_fields(tree: Any) -> Fields:
     """FieldsV1 as fields."""
-    return frozenset(_paths(tree, ())) if isinstance(tree, dict) else frozenset()
+    return frozenset(_paths(tree, ())) if isinstance(tree, dict) and tree else frozenset()
 
 
 def _leaves(value: Any, kind: Type, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:

@@ -19,7 +19,7 @@ from vcjob.api.kinds import POD
 from vcjob.controller.cluster import ClusterError
 from vcjob.local.apiserver import discovery, openapi, query
 from vcjob.local.apiserver.answers import Answer, LongAnswer, send
-from vcjob.local.apiserver.bodies import Body, media_type, read_body
+from vcjob.local.apiserver.bodies import Body, media_type, program, read_body
 from vcjob.local.apiserver.custom import Served
 from vcjob.local.apiserver.deleting import Deleting
 from vcjob.local.apiserver.forms import FORMS, one
@@ -179,7 +179,7 @@ class ApiServer:
         if request.method == "POST" and resource.kind.namespaced and not place.namespace:
             raise _no_method(request.method)
         negotiate(accept, FORMS)  # refuse before anything is stored
-        body = Body(await read_body(request), media_type(request))
+        body = Body(await read_body(request), media_type(request), program(request))
         return await self._send_written(
             request, resource, await write(resource, place, asked, body)
         )

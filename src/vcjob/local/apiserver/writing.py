@@ -16,7 +16,7 @@ from vcjob.core.check import Lookup
 from vcjob.core.times import timestamp
 from vcjob.local.apiserver import query
 from vcjob.local.apiserver.admission import Admitted, admit_change, admit_new, admit_status
-from vcjob.local.apiserver.apply import apply
+from vcjob.local.apiserver.apply import apply, taken_over
 from vcjob.local.apiserver.bodies import Body, decode_object, decode_yaml
 from vcjob.local.apiserver.custom import established
 from vcjob.local.apiserver.event_shapes import from_core, to_core
@@ -96,7 +96,8 @@ class Writing:
         if obj["metadata"].get("name") != place.name:
             raise Refused(400, "the name of the object does not match the name on the URL")
         obj, warnings = validated(resource, obj, asked, body)
-        return await self._modify(resource, place, asked, lambda old: obj, warnings)
+        manager = asked.get("fieldManager") or body.sender
+        return await self._modify(resource, place, asked, lambda old: obj, warnings, manager)
 
     async def patch(self, resource: Resource, place: Place, asked: Query, body: Body) -> Written:
         """Change an object by a patch, or apply one; raises Refused."""
@@ -110,7 +111,8 @@ class Writing:
             warnings.extend(told)
             return new
 
-        return await self._modify(resource, place, asked, checked, warnings)
+        manager = asked.get("fieldManager") or body.sender
+        return await self._modify(resource, place, asked, checked, warnings, manager)
 
     async def _apply(self, resource: Resource, place: Place, asked: Query, body: Body) -> Written:
         manager = asked.get("fieldManager", "")
@@ -150,7 +152,9 @@ class Writing:
         asked: Query,
         change: Callable[[Object], Object],
         warnings: list[str],
+        manager: str = "",
     ) -> Written:
+        """Change an object; ``manager``, where one is named, takes over what it changes."""
         told: list[str] = []
 
         def admitted(stored: Object) -> Object:
@@ -168,7 +172,10 @@ class Writing:
                 return admit_status(resource, new, stored)
             result: Admitted = admit_change(resource, new, stored, self._plugins)
             told.extend(result.warnings)
-            return result.object
+            if not manager:
+                return result.object
+            kind = resource.record or ANYTHING
+            return taken_over(stored, result.object, kind, manager, timestamp(self._clock()))
 
         stored = await self._store.modify(
             resource.stored,

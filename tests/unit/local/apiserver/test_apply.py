@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vcjob.api.kinds import POD
-from vcjob.local.apiserver.apply import apply, without_managed_fields
+from vcjob.local.apiserver.apply import apply, taken_over, without_managed_fields
 from vcjob.local.apiserver.field_sets import fields_of, read_fields, write_fields
 from vcjob.local.apiserver.schemas import OF_KINDS
 from vcjob.local.apiserver.status import Refused
@@ -136,3 +136,50 @@ def test_field_sets_are_written_and_read_back(wished):
     fields = fields_of(wished, SCHEMA)
 
     assert read_fields(write_fields(fields)) == fields
+
+
+def updated(live, new, manager="hand"):
+    kept = {**new["metadata"], "managedFields": live["metadata"]["managedFields"]}
+    return taken_over(live, {**new, "metadata": kept}, SCHEMA, manager, "now")
+
+
+def test_who_updates_what_was_applied_owns_it():
+    live = applied(None, ("one", wish({"name": "a", "image": "x"}, labels={"l": "1"})))
+    changed = updated(live, wish({"name": "a", "image": "y"}, labels={"l": "1"}))
+
+    assert owned(changed, "hand") == {
+        ("f:spec", "f:containers", 'k:{"name":"a"}', "f:image"),
+    }
+    with pytest.raises(Refused, match=r'conflict with "hand": .*image') as refused:
+        apply(changed, wish({"name": "a", "image": "x"}), SCHEMA, "one", "now", force=False)
+    assert refused.value.code == 409
+    forced = apply(changed, wish({"name": "a", "image": "x"}), SCHEMA, "one", "now", force=True)
+    assert [entry["manager"] for entry in forced["metadata"]["managedFields"]] == ["one"]
+
+
+def test_an_update_of_what_nobody_applied_owns_nothing():
+    live = applied(None, ("one", wish({"name": "a"})))
+    new = wish({"name": "a", "image": "y"})
+
+    assert updated(live, new)["metadata"]["managedFields"] == live["metadata"]["managedFields"]
+    assert taken_over(wish(), new, SCHEMA, "hand", "now") is new
+
+
+def test_what_an_update_removes_is_nobodys():
+    live = applied(None, ("one", wish({"name": "a", "image": "x"}, labels={"l": "1"})))
+    changed = updated(live, wish({"name": "a"}, labels={"l": "1"}))
+
+    assert [entry["manager"] for entry in changed["metadata"]["managedFields"]] == ["one"]
+    again = apply(changed, wish({"name": "a", "image": "z"}), SCHEMA, "one", "now", force=False)
+    assert again["spec"]["containers"] == [{"name": "a", "image": "z"}]
+
+
+def test_a_second_update_adds_to_what_its_manager_owns():
+    live = applied(None, ("one", wish({"name": "a", "image": "x"}, labels={"l": "1"})))
+    first = updated(live, wish({"name": "a", "image": "y"}, labels={"l": "1"}))
+    second = updated(first, wish({"name": "a", "image": "y"}, labels={"l": "2"}))
+
+    assert {path[-1] for path in owned(second, "hand")} == {"f:image", "f:l"}
+    third = updated(second, wish({"name": "a", "image": "z"}, labels={"l": "2"}), "other")
+    assert {path[-1] for path in owned(third, "hand")} == {"f:l"}
+    assert {path[-1] for path in owned(third, "other")} == {"f:image"}

@@ -507,3 +507,54 @@ def test_what_is_applied_is_made_kept_and_let_go():
     ]
     assert forced.body["data"] == {"x": "9", "z": "3"}
     assert nobody.code == 422
+
+
+def test_a_patch_takes_over_what_was_applied():
+    async def scenario(ask):
+        wish = {"apiVersion": "v1", "kind": "ConfigMap", **config_map("a"), "data": {"x": "1"}}
+        path = f"{MAPS}/a"
+        await ask("PATCH", path, wish, type=APPLY, fieldManager="one")
+        agent = {"User-Agent": "some-tool/1.0 (linux)"}
+        patched = await ask("PATCH", path, {"data": {"x": "2"}}, type=MERGE, headers=agent)
+        again = await ask("PATCH", path, wish, type=APPLY, fieldManager="one")
+        forced = await ask("PATCH", path, wish, type=APPLY, fieldManager="one", force="true")
+        return patched, again, forced
+
+    patched, again, forced = ask_of(scenario)
+
+    managers = [(one["manager"], one["operation"]) for one in
+                patched.body["metadata"]["managedFields"]]  # fmt: skip
+    assert ("some-tool", "Update") in managers
+    assert again.code == 409
+    assert 'conflict with "some-tool": .data.x' in again.body["message"]
+    assert forced.body["data"] == {"x": "1"}
+
+
+@pytest.mark.parametrize("managed", [5, [5], [{"fieldsV1": 5}], [{"fieldsV1": {}}], [None]])
+def test_whatever_a_client_says_of_managers_is_answered(managed):
+    async def scenario(ask):
+        await ask.made(MAPS, config_map("a"))
+        patch = {"metadata": {"managedFields": managed}, "data": {"x": "2"}}
+        first = await ask("PATCH", f"{MAPS}/a", patch, type=MERGE)
+        second = await ask("PATCH", f"{MAPS}/a", {"data": {"x": "3"}}, type=MERGE)
+        wish = {"apiVersion": "v1", "kind": "ConfigMap", **config_map("a"), "data": {"x": "1"}}
+        third = await ask("PATCH", f"{MAPS}/a", wish, type=APPLY, fieldManager="one")
+        return [first.code, second.code, third.code]
+
+    assert set(ask_of(scenario)) <= {200, 422}
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [{"managedFields": 5}, {"managedFields": [5]}, {"labels": 5}, {"labels": {"a": "b c"}},
+     {"finalizers": "x"}, {"ownerReferences": [{"name": "x"}]}, {"annotations": {"a": 1}}],
+)  # fmt: skip
+@pytest.mark.parametrize(
+    ("path", "made"), [(PODS, pod("a")), (JOBS, job("a")), (MAPS, config_map("a"))]
+)
+def test_wrong_metadata_is_refused_although_nothing_else_changes(path, made, metadata):
+    async def scenario(ask):
+        await ask.made(path, made)
+        return await ask("PATCH", f"{path}/a", {"metadata": metadata}, type=MERGE)
+
+    assert ask_of(scenario).code == 422
