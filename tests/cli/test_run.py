@@ -100,6 +100,20 @@ def test_an_empty_program_is_refused_where_it_stands(tmp_path: Path) -> None:
     assert "spec.tasks[0].template.spec.containers[0].command[0]" in ended.err
 
 
+@pytest.mark.parametrize(
+    "arguments", [("render",), ("render", "-o", "json"), ("validate",), ("validate", "-o", "json")]
+)
+def test_a_full_disk_behind_the_output_is_told_in_a_sentence(
+    tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    manifest = write(tmp_path, job("demo", task("worker", SUCCEEDS)))
+    with Path("/dev/full").open("wb") as full:
+        ended = Ended(start(tmp_path, *arguments, manifest, stdout=full))
+    assert ended.code == 1, ended
+    assert ended.err.endswith("vcjob: output cannot be written: No space left on device\n")
+    assert "Traceback" not in ended.err
+
+
 @pytest.mark.local
 def test_output_that_cannot_be_written_is_not_a_success(tmp_path: Path) -> None:
     manifest = write(tmp_path, job("demo", task("worker", SUCCEEDS)))

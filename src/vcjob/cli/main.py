@@ -4,6 +4,7 @@ Importing every command would cost each ``vcjob --help`` and every shell complet
 milliseconds; the help line of each command therefore stands in the table below.
 """
 
+import errno
 import importlib
 import sys
 from typing import NoReturn
@@ -77,6 +78,9 @@ def cli() -> None:
     """Run Volcano Jobs, whose pods find each other by name, on this machine."""
 
 
+_DISK_FAILURES = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
+
+
 def main() -> NoReturn:
     """Entry point: errors that a user can act on end in one sentence, never in a traceback."""
     try:
@@ -95,6 +99,13 @@ def main() -> NoReturn:
     except VcjobError as error:
         click.echo(f"vcjob: {error}", err=True)
         sys.exit(getattr(error, "exit_code", ExitCode.FAILED))
+    except OSError as error:
+        # A write to an open file names none; what names one was not foreseen and is our fault.
+        if error.errno not in _DISK_FAILURES or error.filename is not None:
+            raise
+        _close_broken_output()
+        click.echo(f"vcjob: output cannot be written: {error.strerror}", err=True)
+        sys.exit(ExitCode.FAILED)
 
 
 def _close_broken_output() -> None:
