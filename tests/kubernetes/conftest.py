@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from cli_runs import environment, run
 
 from vcjob.api.kinds import NAMESPACE, QUEUE
 from vcjob.local.apiserver.server import ApiServer, serve
@@ -59,6 +60,17 @@ def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         loop.call_soon_threadsafe(stop.set)
         thread.join()
         loop.close()
+
+
+@pytest.fixture(scope="module")
+def engine_kubeconfig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The kubeconfig file of a real engine, which runs pods, for all tests of a file."""
+    directory = tmp_path_factory.mktemp("engine")
+    started = run(directory, "engine", "start", "--detach")
+    assert started.code == 0, started
+    yield Path(environment(directory)["XDG_STATE_HOME"]) / "vcjob" / "engine" / "kubeconfig"
+    ended = run(directory, "engine", "stop", "--now")
+    assert ended.code == 0, ended
 
 
 @pytest.fixture(scope="session", params=RELEASES)

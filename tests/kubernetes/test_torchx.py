@@ -3,12 +3,10 @@
 import json
 import os
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import client_packages
 import pytest
-from cli_runs import environment, run
 
 pytestmark = pytest.mark.local
 
@@ -54,22 +52,12 @@ json.dump(told, sys.stdout)
 """
 
 
-@pytest.fixture
-def kubeconfig(tmp_path: Path) -> Iterator[Path]:
-    """The kubeconfig file of an engine that runs during the test."""
-    started = run(tmp_path, "engine", "start", "--detach")
-    assert started.code == 0, started
-    yield Path(environment(tmp_path)["XDG_STATE_HOME"]) / "vcjob" / "engine" / "kubeconfig"
-    ended = run(tmp_path, "engine", "stop", "--now")
-    assert ended.code == 0, ended
-
-
-def test_an_app_of_two_roles(kubeconfig: Path, pytestconfig: pytest.Config) -> None:
+def test_an_app_of_two_roles(engine_kubeconfig: Path, pytestconfig: pytest.Config) -> None:
     if not pytestconfig.getoption("--clients"):
         pytest.skip("needs TorchX: pytest tests/kubernetes --clients")
     done = subprocess.run(
         [client_packages.torchx(), "-c", PROGRAM],
-        env={**os.environ, "KUBECONFIG": str(kubeconfig)},
+        env={**os.environ, "KUBECONFIG": str(engine_kubeconfig)},
         capture_output=True,
         text=True,
         timeout=50,
