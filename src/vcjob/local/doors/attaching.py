@@ -58,10 +58,12 @@ class AttachDoor:
         try:
             async with noticed(websocket):
                 waited: list[asyncio.Task[Any]] = [showing, listening]
-                await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
+                done, _ = await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
+                for task in done:
+                    task.result()
                 listening.cancel()
                 await asyncio.wait((listening,))
-                if showing.done() and not showing.exception():
+                if showing in done:
                     await channels.finish(ended_well())
         finally:
             for task in (showing, listening):

@@ -64,7 +64,7 @@ class Forwarded:
 
     async def send(self, data: bytes) -> None:
         """Send to the pod; waits while it does not keep up."""
-        writer = await self._writer
+        writer = await asyncio.shield(self._writer)
         if writer:
             with contextlib.suppress(ConnectionError):
                 writer.write(data)
@@ -72,7 +72,7 @@ class Forwarded:
 
     async def send_end(self) -> None:
         """Nothing more is sent to the pod."""
-        writer = await self._writer
+        writer = await asyncio.shield(self._writer)
         if writer:
             with contextlib.suppress(OSError):
                 writer.write_eof()
