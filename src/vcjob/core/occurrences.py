@@ -95,7 +95,8 @@ def _of_pods(draft: Draft) -> Iterator[Occurrence]:
             continue  # it is an eviction once the pod is gone
         elif facts.phase in (PodPhase.PENDING, PodPhase.RUNNING):
             if most is not None and facts.restarts >= most:
-                cause = f"containers of pod {facts.name} restarted {facts.restarts} times"
+                times = "once" if facts.restarts == 1 else f"{facts.restarts} times"
+                cause = f"containers of pod {facts.name} restarted {times}"
                 yield Occurrence(
                     Event.TASK_FAILED, cause, facts.task, place, facts.exit_codes, facts.finished
                 )
@@ -140,7 +141,8 @@ def _completed_tasks(draft: Draft) -> Iterator[Occurrence]:
                 key=lambda facts: (facts.finished, facts.index),
             )
             place = Place(task.name, last.index, last.retry)
-            cause = f"all {task.replicas} pods of task {task.name} succeeded"
+            everyone = f"all {task.replicas} pods" if task.replicas > 1 else "the only pod"
+            cause = f"{everyone} of task {task.name} succeeded"
             yield Occurrence(Event.TASK_COMPLETED, cause, task.name, place, when=last.finished)
 
 

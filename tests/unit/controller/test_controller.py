@@ -393,3 +393,27 @@ def test_an_event_says_which_task_waits_for_which(iteration: str, words: str) ->
         assert "lc-worker-1" in await world.pod_names()
 
     simulated(story)
+
+
+@pytest.mark.parametrize(
+    ("replicas", "ended", "restarts", "says"),
+    [
+        (1, True, 0, "the only pod of task worker succeeded"),
+        (2, True, 0, "all 2 pods of task worker succeeded"),
+        (1, False, 1, "containers of pod lc-worker-0 restarted once"),
+        (1, False, 2, "containers of pod lc-worker-0 restarted 2 times"),
+    ],
+)
+def test_one_is_told_as_one(replicas: int, ended: bool, restarts: int, says: str) -> None:
+    async def story(world: Simulation) -> None:
+        obj = job(replicas=replicas, policies=on("*", "CompleteJob"))
+        obj["spec"]["tasks"][0]["maxRetry"] = max(restarts, 1)
+        await run(world, obj)
+        if ended:
+            await world.end_running()
+        else:
+            await world.restart_containers("lc-worker-0", restarts)
+        await world.settle()
+        assert (await world.status("lc"))["state"]["message"].startswith(says)
+
+    simulated(story)
