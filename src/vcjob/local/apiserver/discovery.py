@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from vcjob.api.kinds import Kind
 from vcjob.api.types import Object
-from vcjob.local.apiserver.resources import VERBS, Resource, Subresource
+from vcjob.local.apiserver.resources import Resource, Subresource
 
 _ORDER = ("v1", "v1beta1", "v1alpha1")
 
@@ -105,7 +105,7 @@ def _entries(resource: Resource) -> Iterator[Object]:
         "singularName": resource.singular,
         "namespaced": kind.namespaced,
         "kind": kind.kind,
-        "verbs": list(VERBS),
+        "verbs": list(resource.verbs),
     }
     if resource.short_names:
         entry["shortNames"] = list(resource.short_names)
@@ -133,7 +133,7 @@ def _aggregated(resource: Resource) -> Object:
         "responseKind": _names(kind),
         "scope": "Namespaced" if kind.namespaced else "Cluster",
         "singularResource": resource.singular,
-        "verbs": list(VERBS),
+        "verbs": list(resource.verbs),
     }
     if resource.short_names:
         told["shortNames"] = list(resource.short_names)

@@ -226,6 +226,9 @@ def _paths(resource: Resource) -> Iterator[tuple[str, list[tuple[str, Object]]]]
     place = f"{start}/namespaces/{{namespace}}" if kind.namespaced else start
     if kind.namespaced:
         yield f"{start}/{kind.plural}", [("get", _OF_LISTS)]
+    if resource.verbs == ("create",):
+        yield f"{place}/{kind.plural}", [("post", _OF_WRITES)]
+        return
     collection: list[tuple[str, Object]] = [
         ("get", _OF_LISTS),
         ("post", _OF_WRITES),

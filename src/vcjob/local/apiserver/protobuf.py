@@ -105,6 +105,21 @@ _LEASE_SPEC: _Message = {
     3: ("acquireTime", "micro time"),
     4: ("renewTime", "micro time"),
     5: ("leaseTransitions", "kept number"),
+    6: ("strategy", "text"),
+    7: ("preferredHolder", "text"),
+}
+_RESOURCE_ATTRIBUTES: _Message = {
+    1: ("namespace", "text"),
+    2: ("verb", "text"),
+    3: ("group", "text"),
+    4: ("version", "text"),
+    5: ("resource", "text"),
+    6: ("subresource", "text"),
+    7: ("name", "text"),
+}
+_ACCESS_REVIEW_SPEC: _Message = {
+    1: ("resourceAttributes", _RESOURCE_ATTRIBUTES),
+    2: ("nonResourceAttributes", {1: ("path", "text"), 2: ("verb", "text")}),
 }
 _DELETE_OPTIONS: _Message = {
     1: ("gracePeriodSeconds", "kept number"),
@@ -167,6 +182,28 @@ _KINDS: Mapping[tuple[str, str], _Message] = {
         3: ("globalDefault", "flag"),
         4: ("description", "text"),
         5: ("preemptionPolicy", "text"),
+    },
+    ("authentication.k8s.io/v1", "SelfSubjectReview"): {
+        1: ("metadata", _METADATA),
+        2: ("status", {1: ("userInfo", {1: ("username", "text"), 2: ("uid", "text")})}),
+    },
+    ("authorization.k8s.io/v1", "SelfSubjectAccessReview"): {
+        1: ("metadata", _METADATA),
+        2: ("spec", _ACCESS_REVIEW_SPEC),
+        3: (
+            "status",
+            {
+                1: ("allowed", "flag"),
+                2: ("reason", "text"),
+                3: ("evaluationError", "text"),
+                4: ("denied", "flag"),
+            },
+        ),
+    },
+    ("authorization.k8s.io/v1", "SelfSubjectRulesReview"): {
+        1: ("metadata", _METADATA),
+        2: ("spec", {1: ("namespace", "text")}),
+        3: ("status", {3: ("incomplete", "flag"), 4: ("evaluationError", "text")}),
     },
     ("policy/v1", "Eviction"): {1: ("metadata", _METADATA), 2: ("deleteOptions", _DELETE_OPTIONS)},
 }

@@ -33,6 +33,7 @@ from vcjob.local.apiserver.kinds import (
     LEASE,
     SERVICE_ACCOUNT,
 )
+from vcjob.local.apiserver.reviews import ACCESS_REVIEW, RULES_REVIEW, SUBJECT_REVIEW
 from vcjob.local.apiserver.schemas import OF_KINDS
 
 EVICTION = Kind("policy", "v1", "Eviction", "evictions")
@@ -54,7 +55,8 @@ class Resource(msgspec.Struct, frozen=True):
 
     ``stored`` is the kind that the store keeps its objects under (another one where an object
     is served in two shapes or versions). ``custom`` kinds take no strategic merge patches;
-    ``schema`` is what the definition of one says of its objects.
+    ``schema`` is what the definition of one says of its objects. What can only be created is no
+    object but a question.
     """
 
     kind: Kind
@@ -67,6 +69,7 @@ class Resource(msgspec.Struct, frozen=True):
     custom: bool = False
     schema: Object | None = None
     subresources: tuple[Subresource, ...] = ()
+    verbs: tuple[str, ...] = VERBS
 
     @property
     def singular(self) -> str:
@@ -147,6 +150,10 @@ BUILT_IN: tuple[Resource, ...] = (
     _core(LEASE),
     _core(ENDPOINT_SLICE),
     _core(CUSTOM_RESOURCE_DEFINITION, "crd", "crds", has_status=True),
+    *(
+        Resource(kind, kind, verbs=("create",))
+        for kind in (SUBJECT_REVIEW, ACCESS_REVIEW, RULES_REVIEW)
+    ),
 )
 """What is served whatever CustomResourceDefinitions there are."""
 

@@ -17,9 +17,9 @@ from aiohttp import web
 from vcjob import __version__
 from vcjob.api.kinds import POD
 from vcjob.controller.cluster import ClusterError
-from vcjob.local.apiserver import discovery, openapi, query
+from vcjob.local.apiserver import discovery, openapi, query, reviews
 from vcjob.local.apiserver.answers import Answer, LongAnswer, send
-from vcjob.local.apiserver.bodies import Body, media_type, program, read_body
+from vcjob.local.apiserver.bodies import Body, decode_object, media_type, program, read_body
 from vcjob.local.apiserver.custom import Served
 from vcjob.local.apiserver.deleting import Deleting
 from vcjob.local.apiserver.forms import FORMS, one
@@ -42,6 +42,14 @@ Door = Callable[[web.BaseRequest, Place, query.Query], Awaitable[web.StreamRespo
 _HOSTS = ("127.0.0.1", "localhost", "[::1]")
 _SHUTDOWN_SECONDS = 2.0
 _HEALTH = ("healthz", "livez", "readyz")
+_PATHS = (
+    "/api",
+    "/apis",
+    *(f"/{one}" for one in _HEALTH),
+    "/openapi/v2",
+    "/openapi/v3",
+    "/version",
+)
 
 _log = logging.getLogger(__name__)
 
@@ -147,6 +155,8 @@ class ApiServer:
         self, request: web.BaseRequest, resource: Resource, place: Place
     ) -> web.StreamResponse:
         asked: query.Query = request.rel_url.query
+        if resource.verbs == ("create",):
+            return await self._review(request, resource, place)
         if place.subresource and place.subresource != "status":
             return await self._about_part(request, resource, place, asked)
         if place.subresource and not resource.has_status:
@@ -183,6 +193,15 @@ class ApiServer:
         return await self._send_written(
             request, resource, await write(resource, place, asked, body)
         )
+
+    async def _review(
+        self, request: web.BaseRequest, resource: Resource, place: Place
+    ) -> web.StreamResponse:
+        if request.method != "POST" or place.name:
+            raise _no_method(request.method)
+        media = negotiate(request.headers.get("Accept", ""))
+        question = decode_object(await read_body(request), media_type(request))
+        return await send(request, Answer(reviews.answer(resource.kind, question), 201, media))
 
     async def _send_written(
         self, request: web.BaseRequest, resource: Resource, written: Written
@@ -244,7 +263,7 @@ class ApiServer:
         found: object = None
         match segments:
             case ():
-                found = {"paths": ["/api", "/apis", "/openapi/v2", "/openapi/v3", "/version"]}
+                found = {"paths": list(_PATHS)}
             case ("version",):
                 found = version()
             case ("api" | "apis",):
