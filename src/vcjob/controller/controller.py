@@ -31,7 +31,7 @@ from vcjob.core.actions import FINAL
 from vcjob.core.blueprint import Blueprint
 from vcjob.core.draft import Told
 from vcjob.core.plan import Surroundings, plan
-from vcjob.core.reasons import PLUGIN_WARNING, Trouble
+from vcjob.core.reasons import MALFORMED, PLUGIN_WARNING, Trouble
 from vcjob.plugins.base import KeyPairNeed
 from vcjob.plugins.registry import Registry
 
@@ -283,7 +283,7 @@ class Controller:
             queue_exists=(record.job.spec.queue or "default") in self.records.queues,
             absent_claims=absent,
             forwarding=self._is_spread(record.job),
-            trouble=Trouble("Malformed", malformed) if malformed else record.trouble,
+            trouble=Trouble(MALFORMED, malformed) if malformed else record.trouble,
             attempt=attempt and not malformed,
         )
 

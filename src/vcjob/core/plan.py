@@ -30,7 +30,7 @@ from vcjob.core.indices import NO_INDICES, IndexSet
 from vcjob.core.observed import Observed, Slot
 from vcjob.core.occurrences import has_policies, is_current, occurrences
 from vcjob.core.phases import advance, count_pods
-from vcjob.core.reasons import Trouble, waiting_reason
+from vcjob.core.reasons import MALFORMED, Trouble, waiting_reason
 from vcjob.core.status import difference, status_of
 from vcjob.core.supporting import Owned, Remove, Step, group_steps, steps
 from vcjob.core.times import seconds_of
@@ -105,7 +105,8 @@ def plan(
     before = draft.phase
     _decide(draft, around, group_phase, now)
     blocked = trouble_of(blueprint, around) if draft.phase in ACTIVE else None
-    _take_stock(draft)
+    if not (unreadable := _is_unreadable(job, around)):
+        _take_stock(draft)
     if draft.phase == before and not (blocked and before is Phase.PENDING and not observed.pods):
         advance(draft, waiting, admitted=admitted)
     counts = count_pods(draft)
@@ -120,7 +121,7 @@ def plan(
     status = status_of(draft, counts, marks, now, admitted=admitted and draft.phase == before)
     record = difference(old_status, status)
     ensure = _ensure(draft, around, blueprint, waiting) if able else ()
-    remove = _to_remove(draft)
+    remove = () if unreadable and draft.phase in ACTIVE else _to_remove(draft)
     create = _to_create(draft, waiting) if able and admitted else ()
     return Plan(
         amend=amendment(job, blueprint.claims, forwarding=around.forwarding) if able else None,
@@ -157,6 +158,12 @@ def trouble_of(blueprint: Blueprint, around: Surroundings) -> Trouble | None:
         claims = ", ".join(around.absent_claims)
         return Trouble("PVCError", f"the claim {claims} does not exist: create it")
     return around.trouble
+
+
+def _is_unreadable(job: Job, around: Surroundings) -> bool:
+    """Whether nobody can tell which pods are wanted: then those that there are stay."""
+    trouble = around.trouble
+    return trouble is not None and trouble.reason == MALFORMED and not job.spec.tasks
 
 
 def _decide(draft: Draft, around: Surroundings, group_phase: str, now: float) -> None:

@@ -10,6 +10,9 @@ from vcjob.core.facts import PodPhase
 PLUGIN_WARNING = "PluginWarning"
 """Reason of Events about what plugins warn of; ``validate`` tells the same."""
 
+MALFORMED = "Malformed"
+"""Reason of a Job that has a shape in which it cannot be read."""
+
 
 class Trouble(msgspec.Struct, frozen=True):
     """A reason in one word and a sentence, and the type of the Event it becomes ("" for none)."""

@@ -254,6 +254,29 @@ def test_numbers_that_do_not_go_together_are_told_until_they_are_put_right(
     simulated(story)
 
 
+@pytest.mark.parametrize("crash", [False, True])
+def test_pods_of_a_job_that_can_no_longer_be_read_stay_until_it_can(crash: bool) -> None:
+    async def story(world: Simulation) -> None:
+        manifest = job(policies=[{"event": "PodEvicted", "action": "RestartJob"}])
+        await up(world, manifest)
+        before = [pod["metadata"]["uid"] for pod in await world.pods()]
+        await world.patch_job("lc", {"spec": {"tasks": "many"}})
+        await world.settle()
+        if crash:
+            await world.crash()
+            await world.start()
+            await world.settle()
+        state = (await world.status("lc"))["state"]
+        assert (state["phase"], state["reason"]) == ("Running", "Malformed")
+        await world.patch_job("lc", {"spec": {"tasks": manifest["spec"]["tasks"]}})
+        await world.settle()
+        assert [pod["metadata"]["uid"] for pod in await world.pods()] == before
+        status = await world.status("lc")
+        assert (status["state"]["phase"], status.get("retryCount", 0)) == ("Running", 0)
+
+    simulated(story)
+
+
 def test_a_template_of_an_impossible_shape_is_told_and_the_job_can_be_terminated() -> None:
     async def story(world: Simulation) -> None:
         broken = job()
