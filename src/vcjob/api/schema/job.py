@@ -1,6 +1,6 @@
 """The Job (``batch.volcano.sh/v1alpha1``): job-api.md sections 3 and 4."""
 
-from vcjob.api.policies import EVENTS, INTERNAL_EVENTS
+from vcjob.api.policies import ACTIONS, EVENTS, INTERNAL_EVENTS
 from vcjob.api.schema.meta import OBJECT_META
 from vcjob.api.schema.pods import POD_TEMPLATE
 from vcjob.api.schema.types import (
@@ -28,6 +28,8 @@ SHORT_TEXT = Text(max_length=253)
 # The CRD takes the internal events; that policies may not use them is a rule of admission.
 EVENT = Text(one_of=EVENTS, also=INTERNAL_EVENTS)
 
+_ACTION = f"What to do: {', '.join(ACTIONS)}."
+
 NETWORK_TOPOLOGY = record(
     "NetworkTopologySpec",
     {
@@ -44,11 +46,11 @@ NETWORK_TOPOLOGY = record(
 POLICY = record(
     "LifecyclePolicy",
     {
-        "action": field(TEXT, "What to do: one of the actions of docs."),
-        "event": field(EVENT, "What it is done upon."),
+        "action": field(TEXT, _ACTION),
+        "event": field(EVENT, "What it is done upon. The first policy that matches counts."),
         "events": field(ListOf(EVENT), "Several events; united with event."),
-        "exitCode": field(INTEGER, "Exit code of a container; not together with events."),
-        "timeout": field(DURATION, "How long to wait before the action."),
+        "exitCode": field(INTEGER, "Exit code, not 0, of a container; instead of events."),
+        "timeout": field(DURATION, "How long to wait before the action: 10m, 1h30m."),
     },
 )
 
@@ -151,7 +153,8 @@ JOB_STATUS = record(
         ),
         "minAvailable": field(COUNT, "spec.minAvailable as it was last acted on."),
         "taskStatusCount": field(
-            MapOf(record("TaskState", {"phase": MapOf(INTEGER)})), "Pods by task and phase."
+            MapOf(record("TaskState", {"phase": field(MapOf(INTEGER), "Pods by their phase.")})),
+            "Pods by task and phase.",
         ),
         "pending": field(COUNT, "Pods that are Pending."),
         "running": field(COUNT, "Pods that are Running."),
@@ -164,7 +167,15 @@ JOB_STATUS = record(
         "runningDuration": field(DURATION, "How long the Job ran."),
         "controlledResources": field(MapOf(TEXT), "What the controller keeps for the Job."),
         "conditions": field(
-            ListOf(record("JobCondition", {"status": TEXT, "lastTransitionTime": TIME})),
+            ListOf(
+                record(
+                    "JobCondition",
+                    {
+                        "status": field(TEXT, "A phase."),
+                        "lastTransitionTime": field(TIME, "When the Job last came into it."),
+                    },
+                )
+            ),
             "When each phase was last entered.",
         ),
     },

@@ -65,12 +65,12 @@ POD_GROUP = custom_object(
                             record(
                                 "PodGroupCondition",
                                 {
-                                    "type": TEXT,
-                                    "status": TEXT,
-                                    "transitionID": TEXT,
-                                    "lastTransitionTime": TIME,
-                                    "reason": TEXT,
-                                    "message": TEXT,
+                                    "type": field(TEXT, "Scheduled or Unschedulable."),
+                                    "status": field(TEXT, "True, False or Unknown."),
+                                    "transitionID": field(TEXT, "The decision it comes from."),
+                                    "lastTransitionTime": field(TIME, "When it became so."),
+                                    "reason": field(TEXT, "Why, in one word."),
+                                    "message": field(TEXT, "Why, in one sentence."),
                                 },
                             )
                         ),
@@ -90,12 +90,23 @@ POD_GROUP = custom_object(
 _NODE_GROUPS = record(
     "NodeGroupAffinity",
     {
-        "requiredDuringSchedulingIgnoredDuringExecution": ListOf(TEXT),
-        "preferredDuringSchedulingIgnoredDuringExecution": ListOf(TEXT),
+        "requiredDuringSchedulingIgnoredDuringExecution": field(
+            ListOf(TEXT), "Groups of nodes that must be used (or avoided)."
+        ),
+        "preferredDuringSchedulingIgnoredDuringExecution": field(
+            ListOf(TEXT), "Groups of nodes that should be used (or avoided)."
+        ),
     },
 )
 
-_CLUSTER = record("Cluster", {"name": TEXT, "weight": INTEGER, "capacity": MapOf(QUANTITY)})
+_CLUSTER = record(
+    "Cluster",
+    {
+        "name": field(TEXT, "Name of the cluster."),
+        "weight": field(INTEGER, "Its share of the jobs."),
+        "capacity": field(MapOf(QUANTITY), "What it has for them."),
+    },
+)
 
 QUEUE = custom_object(
     "Queue",
@@ -109,14 +120,15 @@ QUEUE = custom_object(
                     "deserved": field(RESOURCES, "What its jobs may use although others wait."),
                     "reclaimable": field(BOOLEAN, "Whether others may take back what it lends."),
                     "guarantee": field(
-                        record("Guarantee", {"resource": RESOURCES}), "What is kept for it."
+                        record("Guarantee", {"resource": field(RESOURCES, "Amounts.")}),
+                        "What is kept for it.",
                     ),
                     "affinity": field(
                         record(
                             "QueueAffinity",
                             {
-                                "nodeGroupAffinity": _NODE_GROUPS,
-                                "nodeGroupAntiAffinity": _NODE_GROUPS,
+                                "nodeGroupAffinity": field(_NODE_GROUPS, "Groups to use."),
+                                "nodeGroupAntiAffinity": field(_NODE_GROUPS, "Groups to avoid."),
                             },
                         ),
                         "Groups of nodes that its jobs use or avoid.",
@@ -142,15 +154,22 @@ QUEUE = custom_object(
                         choice("Open", "Closed", "Closing", "Unknown"),
                         "Only an Open queue takes new jobs.",
                     ),
-                    "unknown": COUNT,
-                    "pending": COUNT,
-                    "running": COUNT,
-                    "inqueue": COUNT,
-                    "completed": COUNT,
-                    "reservation": record(
-                        "Reservation", {"nodes": ListOf(TEXT), "resource": MapOf(QUANTITY)}
+                    "unknown": field(COUNT, "Groups of which some pods run, others cannot."),
+                    "pending": field(COUNT, "Groups that wait to be admitted."),
+                    "running": field(COUNT, "Groups that run."),
+                    "inqueue": field(COUNT, "Groups that were admitted and wait for a place."),
+                    "completed": field(COUNT, "Groups that have ended."),
+                    "reservation": field(
+                        record(
+                            "Reservation",
+                            {
+                                "nodes": field(ListOf(TEXT), "Nodes by name."),
+                                "resource": field(MapOf(QUANTITY), "What they have together."),
+                            },
+                        ),
+                        "Nodes that are kept free for its jobs.",
                     ),
-                    "allocated": MapOf(QUANTITY),
+                    "allocated": field(MapOf(QUANTITY), "What its jobs have now."),
                 },
             ),
             "How many groups of pods it holds, by phase.",
@@ -167,12 +186,12 @@ COMMAND = custom_object(
             record(
                 "CommandTarget",
                 {
-                    "apiVersion": required(TEXT),
-                    "kind": required(TEXT),
-                    "name": required(TEXT),
-                    "uid": required(TEXT),
-                    "controller": BOOLEAN,
-                    "blockOwnerDeletion": BOOLEAN,
+                    "apiVersion": required(TEXT, "Group and version of its kind."),
+                    "kind": required(TEXT, "Job or Queue."),
+                    "name": required(TEXT, "Its name."),
+                    "uid": required(TEXT, "Its UID; of namesakes only this one obeys."),
+                    "controller": field(BOOLEAN, "Not used."),
+                    "blockOwnerDeletion": field(BOOLEAN, "Not used."),
                 },
             ),
             "The object that the command is for.",

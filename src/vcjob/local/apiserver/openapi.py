@@ -21,6 +21,7 @@ from vcjob.api.schema.types import (
     MapOf,
     Quantity,
     Record,
+    Text,
     Time,
     Type,
 )
@@ -199,6 +200,8 @@ class _Schemas:
                 return {"type": "integer", "format": "int32" if is_int32 else "int64"}
             case Boolean():
                 return {"type": "boolean"}
+            case Text() if kind.one_of:
+                return {"type": "string", "enum": [*kind.one_of, *kind.also]}
             case Quantity() | IntegerOrText():
                 return {"type": "string", "format": "int-or-string"}
             case Time():

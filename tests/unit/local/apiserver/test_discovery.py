@@ -5,9 +5,14 @@ import asyncio
 import pytest
 from served import served
 
+from vcjob.api.kinds import COMMAND, JOB, POD_GROUP, QUEUE
+from vcjob.api.schema.types import ListOf, MapOf, Record
 from vcjob.local.apiserver.resources import BUILT_IN
+from vcjob.local.apiserver.schemas import OF_KINDS
 
 ALL_AT_ONCE = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+# Kubernetes' own, which it documents itself.
+_NOT_OURS = ("PodTemplateSpec", "PersistentVolumeClaimSpec", "LabelSelector", "ObjectMeta")
 
 
 def answers(*paths, **headers):
@@ -107,3 +112,21 @@ def test_fields_of_a_job_are_explained_with_merge_keys():
     assert containers["x-kubernetes-list-map-keys"] == ["name"]
     assert "env" in schemas["Container"]["properties"]
     assert schemas["JobSpec"]["properties"]["tasks"]["description"]
+
+
+def test_every_field_of_our_kinds_is_explained():
+    def silent(kind, path):
+        match kind:
+            case ListOf():
+                yield from silent(kind.item, path)
+            case MapOf():
+                yield from silent(kind.value, path)
+            case Record() if kind.name not in _NOT_OURS:
+                for name, item in kind.fields.items():
+                    if not item.doc:
+                        yield f"{path}.{name}"
+                    yield from silent(item.type, f"{path}.{name}")
+
+    ours = {kind.kind: OF_KINDS[kind] for kind in (JOB, POD_GROUP, QUEUE, COMMAND)}
+
+    assert [path for name, record in ours.items() for path in silent(record, name)] == []
