@@ -98,13 +98,21 @@ def run_asked(target: Target, *, previous: bool) -> int:
     if not identity:
         if reason := (state.get("terminated") or {}).get("message"):
             raise Refused(400, f'container "{target.name}" in pod "{pod}" did not start: {reason}')
-        reason = (state.get("waiting") or {}).get("reason") or "ContainerCreating"
+        reason = (state.get("waiting") or {}).get("reason") or _before_start(target.pod)
         raise Refused(
             400, f'container "{target.name}" in pod "{pod}" is waiting to start: {reason}'
         )
     latest = int(identity.rpartition("/")[2])
     is_latest = not previous or "waiting" in state
     return latest if is_latest else max(latest - 1, 0)
+
+
+def _before_start(pod: Object) -> str:
+    """Why a container has no state yet: the pod waits for room, or is being set up."""
+    for condition in (pod.get("status") or {}).get("conditions") or ():
+        if condition["type"] == "PodScheduled" and condition["status"] == "False":
+            return str(condition.get("message") or condition.get("reason"))
+    return "ContainerCreating"
 
 
 async def _limited(text: AsyncIterator[bytes], most: int) -> AsyncIterator[bytes]:

@@ -9,7 +9,9 @@ from served import PODS, Answer, served
 
 from vcjob.api.kinds import POD
 from vcjob.local.agent.logs import LogFiles, Logs
-from vcjob.local.doors.logs import LogDoor
+from vcjob.local.apiserver.status import Refused
+from vcjob.local.doors.logs import LogDoor, run_asked
+from vcjob.local.doors.targets import Target
 from vcjob.local.store import Store
 
 _SECOND = 1_000_000_000
@@ -117,6 +119,13 @@ def test_what_cannot_be_shown_is_refused_with_a_reason(
     answer = _asked(tmp_path, status, **query)
     assert answer.code == code
     assert said in answer.body["message"]
+
+
+def test_a_pod_without_a_place_says_what_it_waits_for() -> None:
+    condition = {"type": "PodScheduled", "status": "False", "message": "no room for 500 cpu"}
+    pod = {"metadata": {"name": "p"}, "status": {"conditions": [condition]}}
+    with pytest.raises(Refused, match=r"waiting to start: no room for 500 cpu$"):
+        run_asked(Target(pod, {"name": "main"}), previous=False)
 
 
 def test_of_several_containers_one_must_be_named(tmp_path: Path) -> None:
