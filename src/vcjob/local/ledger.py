@@ -12,6 +12,7 @@ from vcjob.api.names import GROUP_NAME, TASK_SPEC
 from vcjob.api.types import Object
 from vcjob.core.times import seconds_of
 from vcjob.local.gangs import DEFAULT_QUEUE, Amounts, Gang
+from vcjob.local.priorities import priority_of
 from vcjob.local.requests import NOTHING, amounts_of, pod_requests
 
 Key = tuple[str, str]
@@ -20,7 +21,6 @@ Key = tuple[str, str]
 _ZERO = Fraction(0)
 _FINISHED = ("Succeeded", "Failed")
 # Kubernetes' own classes exist without an object.
-_PRIORITIES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 
 
 @dataclass
@@ -191,7 +191,7 @@ class Ledger:
                 metadata["name"],
                 booked.queue,
                 booked.minimum,
-                _priority(spec.get("priorityClassName"), classes),
+                priority_of(spec.get("priorityClassName"), classes),
                 seconds_of(metadata.get("creationTimestamp", "")) or 0.0,
             )
             gangs[gang.uid] = (key, gang)
@@ -262,13 +262,6 @@ def _booked(pod: Object, old: BookedPod | None) -> BookedPod:
 
 def _takes_room(pod: BookedPod) -> bool:
     return pod.is_bound and pod.phase not in _FINISHED
-
-
-def _priority(name: str | None, classes: Mapping[str, Object]) -> int:
-    if not name:
-        return 0
-    found = classes.get(name)
-    return int(found.get("value") or 0) if found else _PRIORITIES.get(name, 0)
 
 
 def _add(total: dict[str, Fraction], amounts: Amounts, times: int) -> None:

@@ -17,6 +17,7 @@ from vcjob.core.times import timestamp
 from vcjob.local.deleting import collect, delete, released, remove
 from vcjob.local.merge_patch import merge_patch
 from vcjob.local.objects import Disk, Key, Objects
+from vcjob.local.priorities import with_priority
 from vcjob.local.sharing import reuse
 from vcjob.local.updates import check_current, fresh_metadata, settled
 from vcjob.local.watches import Follow, Wanted, everything, selected_by
@@ -144,7 +145,9 @@ class Store:
         if self._has_status(kind):
             created.pop("status", None)
         if kind == POD:
-            created["status"] = self._status_of_new_pod(created.get("spec") or {})
+            classes = self._objects.of(PRIORITY_CLASS).values()
+            created["spec"] = with_priority(created.get("spec") or {}, classes)
+            created["status"] = self._status_of_new_pod(created["spec"])
         if self._share:
             created = {field: self._share(value) for field, value in created.items()}
             metadata = {field: self._share(value) for field, value in metadata.items()}

@@ -8,10 +8,10 @@ from functools import partial
 
 import msgspec
 
-from vcjob.api.kinds import JOB, NAMESPACE, PRIORITY_CLASS, QUEUE, Kind
+from vcjob.api.kinds import JOB, NAMESPACE, POD, PRIORITY_CLASS, QUEUE, Kind
 from vcjob.api.schema.types import ANYTHING
 from vcjob.api.types import Object
-from vcjob.controller.cluster import ClusterError, NotFound
+from vcjob.controller.cluster import ClusterError, Forbidden, NotFound
 from vcjob.core.check import Lookup
 from vcjob.core.times import timestamp
 from vcjob.local.apiserver import query
@@ -30,6 +30,7 @@ from vcjob.local.apiserver.query import Query
 from vcjob.local.apiserver.resources import Resource
 from vcjob.local.apiserver.status import Refused, Written, refusal_of
 from vcjob.local.apiserver.unknown_fields import validated
+from vcjob.local.priorities import BUILT_IN
 from vcjob.local.store import Store
 from vcjob.plugins.registry import Registry
 
@@ -63,6 +64,8 @@ class Writing:
         if resource.kind == EVENT_OF_EVENTS:
             obj = to_core(obj)
         admitted = admit_new(resource, obj, await self._lookup(resource), self._plugins)
+        if resource.stored == POD:
+            await self._check_priority(admitted.object)
         dry_run = query.is_dry_run(asked)
         try:
             stored = await self._store.create(resource.stored, admitted.object, dry_run=dry_run)
@@ -79,6 +82,17 @@ class Writing:
         if kind == CUSTOM_RESOURCE_DEFINITION:
             return await established(self._store, stored)
         return stored
+
+    async def _check_priority(self, pod: Object) -> None:
+        """Refuse a pod of a class that there is not; raises Refused (403)."""
+        name = pod["spec"].get("priorityClassName")
+        if not name or name in BUILT_IN:
+            return
+        try:
+            await self._store.get(PRIORITY_CLASS, "", name)
+        except NotFound as error:
+            told = Forbidden(f"no PriorityClass with name {name} was found")
+            raise refusal_of(told, POD, pod["metadata"].get("name") or "") from error
 
     async def _lookup(self, resource: Resource) -> Lookup | None:
         if resource.stored != JOB:

@@ -558,3 +558,21 @@ def test_wrong_metadata_is_refused_although_nothing_else_changes(path, made, met
         return await ask("PATCH", f"{path}/a", {"metadata": metadata}, type=MERGE)
 
     assert ask_of(scenario).code == 422
+
+
+def test_a_pod_gets_the_priority_of_its_class_or_is_refused():
+    classes = "/apis/scheduling.k8s.io/v1/priorityclasses"
+    wanted = pod("p")
+    wanted["spec"] = {**wanted["spec"], "priorityClassName": "urgent"}
+
+    async def scenario(ask):
+        before = await ask("POST", PODS, wanted)
+        await ask.made(classes, {"metadata": {"name": "urgent"}, "value": 7})
+        return before, await ask("POST", PODS, wanted), await ask("POST", PODS, pod("q"))
+
+    before, after, without = ask_of(scenario)
+
+    assert (before.code, before.reason) == (403, "Forbidden")
+    assert "no PriorityClass with name urgent" in before.body["message"]
+    assert after.body["spec"]["priority"] == 7
+    assert without.body["spec"]["priority"] == 0
