@@ -4,7 +4,11 @@ import click
 from click.shell_completion import get_completion_class
 
 
-@click.command(epilog='For bash, add to ~/.bashrc: eval "$(vcjob completion bash)"')
+@click.command(
+    epilog='For bash, add to ~/.bashrc: eval "$(vcjob completion bash)"; for zsh, to ~/.zshrc: '
+    'eval "$(vcjob completion zsh)"; for fish, to ~/.config/fish/config.fish: '
+    "vcjob completion fish | source"
+)
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.pass_context
 def completion(ctx: click.Context, shell: str) -> None:

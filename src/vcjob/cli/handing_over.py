@@ -26,8 +26,8 @@ def hand_over(loaded: Loaded, options: EngineOptions) -> int:
             return code
     elif options != EngineOptions():
         raise click.UsageError(
-            "an engine runs already: -v, --allow-host-path, --python and --map-users are options "
-            "of vcjob engine start"
+            "an engine runs already, and -v, --allow-host-path, --python and --map-users are "
+            "settled when it starts: vcjob engine stop, then vcjob engine start --detach with them"
         )
     objects = [other.object for other in loaded.others]
     objects += [job.defaulted for job in loaded.jobs]

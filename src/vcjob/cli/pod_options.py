@@ -53,6 +53,7 @@ def _is_system(target: str) -> bool:
 
 _OPTIONS = (
     click.option("-v", "--volume", "binds", type=BindType(), multiple=True,
+                 metavar="SRC:DST[:ro]",
                  help="Show a file or directory of this machine inside every pod."),
     click.option("--allow-host-path", "host_paths", multiple=True, metavar="DIR",
                  type=click.Path(exists=True, file_okay=False, resolve_path=True, path_type=Path),
