@@ -3,6 +3,7 @@
 Source of the bounds: Kubernetes' API server takes 3 MiB; nothing that means anything is as deep.
 """
 
+import asyncio
 import json
 from typing import Any
 
@@ -17,6 +18,8 @@ from vcjob.local.apiserver.status import Refused
 MOST_BYTES = 3 * 1024 * 1024
 MOST_DEPTH = 100
 
+_SLOWEST_SENDER = 60.0  # seconds in which a body must have come
+
 _YAML_TYPES = ("application/yaml", "application/x-yaml", "text/yaml")
 
 
@@ -29,16 +32,27 @@ class Body(msgspec.Struct, frozen=True):
 
 
 async def read_body(request: web.BaseRequest) -> bytes:
-    """The body of a request; raises Refused (413) if it is too big."""
+    """The body of a request; raises Refused (413: too big, 415: encoded, 408: it does not end).
+
+    Compressed bodies are not taken, as by Kubernetes: a small one could become any size.
+    """
+    if (encoding := request.headers.get("Content-Encoding", "identity")) != "identity":
+        raise Refused(415, f"the body of the request must not be encoded ({encoding[:100]})")
     if (request.content_length or 0) > MOST_BYTES:
         raise _too_big()
     pieces: list[bytes] = []
     size = 0
-    async for piece in request.content.iter_any():
-        size += len(piece)
-        if size > MOST_BYTES:
-            raise _too_big()
-        pieces.append(piece)
+    try:
+        async with asyncio.timeout(_SLOWEST_SENDER):
+            async for piece in request.content.iter_any():
+                size += len(piece)
+                if size > MOST_BYTES:
+                    raise _too_big()
+                pieces.append(piece)
+    except TimeoutError as error:
+        raise Refused(408, "the body of the request did not end in time") from error
+    except web.RequestPayloadError as error:
+        raise Refused(400, "the body of the request is no HTTP") from error
     return b"".join(pieces)
 
 

@@ -104,7 +104,7 @@ class ApiServer:
             message = "the server failed; its log has the details"
             answer = Answer(failure(Refused(500, message)), 500)
         response = await send(request, answer)
-        if answer.code in (401, 413):
+        if answer.code in (401, 408, 413, 415):
             response.force_close()  # what is left of the body is not read
         return response
 
@@ -313,7 +313,13 @@ async def serve(
     """
     await server.namespaces.start()
     runner = web.ServerRunner(
-        web.Server(server.handle, access_log=None, handler_cancellation=True, logger=http_log),
+        web.Server(
+            server.handle,
+            access_log=None,
+            auto_decompress=False,  # compressed bodies are refused: see bodies.py
+            handler_cancellation=True,
+            logger=http_log,
+        ),
         shutdown_timeout=_SHUTDOWN_SECONDS,
     )
     await runner.setup()

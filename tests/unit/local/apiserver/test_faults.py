@@ -1,13 +1,14 @@
 """Clients that are many, slow, gone or not clients at all: others do not notice."""
 
 import asyncio
+import gzip
 import logging
 
 import aiohttp
 import pytest
 from served import MAPS, TOKEN, config_map, served
 
-from vcjob.local.apiserver import watching
+from vcjob.local.apiserver import bodies, watching
 
 WATCHES = 1000
 MEGABYTE = 1 << 20
@@ -46,6 +47,40 @@ def test_whatever_a_client_sends_before_it_vanishes_others_are_answered(sent, ca
 
     assert asyncio.run(scenario()) == (200, 1)
     assert not caplog.records  # clients cannot fill the engine's log
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "deflate", "br", "zstd", "other"])
+def test_a_compressed_body_is_refused_unread(encoding):
+    async def scenario():
+        async with served() as ask:
+            refused = await ask(
+                "POST", MAPS, gzip.compress(b"{}"), headers={"Content-Encoding": encoding}
+            )
+            return refused, await ask("POST", MAPS, config_map("a"))
+
+    refused, taken = asyncio.run(scenario())
+
+    assert (refused.code, refused.reason) == (415, "UnsupportedMediaType")
+    assert taken.code == 201
+
+
+@pytest.mark.parametrize("rest", [b"", b"zz\r\n"], ids=["nothing", "no chunk"])
+def test_a_body_that_does_not_end_is_not_waited_for(rest, monkeypatch):
+    monkeypatch.setattr(bodies, "_SLOWEST_SENDER", 0.1)
+
+    async def scenario():
+        async with served() as ask:
+            reader, writer = await asyncio.open_connection("127.0.0.1", ask.server.port)
+            head = f"POST {MAPS} {HEAD}Transfer-Encoding: chunked\r\n\r\n"
+            writer.write(head.format(port=ask.server.port).encode() + b"1\r\n{\r\n")
+            await writer.drain()
+            await ask("GET", MAPS)  # the server reads the body by now
+            writer.write(rest)
+            answer = await reader.readline()
+            writer.close()
+            return answer
+
+    assert asyncio.run(scenario()).startswith(b"HTTP/1.1 408 ")
 
 
 def test_a_thousand_watches_at_once_are_told_what_happens():
