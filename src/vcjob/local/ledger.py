@@ -146,7 +146,7 @@ class Ledger:
         if gang.unbound:
             self.to_bind[key] = None
         if held == "Inqueue" and gang.phase != held:
-            self._more_room()
+            self.more_room()
         self._drop_if_empty(key)
 
     def enter_pod(self, pod: Object, *, gone: bool = False) -> None:
@@ -167,7 +167,7 @@ class Ledger:
                 self.to_bind[key] = None
         self.changed[key] = None
         if old and old.requests and _takes_room(old) and not (new and _takes_room(new)):
-            self._more_room()
+            self.more_room()
         self._drop_if_empty(key)
 
     def held_by_queue(self) -> dict[str, dict[str, Fraction]]:
@@ -197,7 +197,8 @@ class Ledger:
             gangs[gang.uid] = (key, gang)
         return gangs
 
-    def _more_room(self) -> None:
+    def more_room(self) -> None:
+        """What waits for a place is to be tried again."""
         self.room_grew = True
         self.to_bind.update((key, None) for key, gang in self.gangs.items() if gang.unbound)
 

@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
-from vcjob.api.kinds import POD, POD_GROUP, PRIORITY_CLASS, QUEUE, Kind
+from vcjob.api.kinds import NODE, POD, POD_GROUP, PRIORITY_CLASS, QUEUE, Kind
 from vcjob.api.quantity import parse_quantity
 from vcjob.api.types import Object
 from vcjob.controller.cluster import AlreadyExists, Cluster, Conflict, EventType, Gone, NotFound
@@ -27,6 +27,7 @@ from vcjob.local.ledger import BookedGang, BookedPod, Key, Ledger, key_of
 from vcjob.local.requests import new_queue, queue_limits
 
 _A_TURN = 200
+_CORDONED = "the node takes no new pods (it was cordoned): kubectl uncordon it to go on"
 
 
 class _Take(Protocol):
@@ -59,12 +60,14 @@ class Scheduler:
         self._ledger = Ledger()
         self._queues: dict[str, QueueLimits] = {}
         self._classes: dict[str, Object] = {}
+        self._cordoned = False
         self._woken = asyncio.Event()
 
     async def run(self) -> None:
         """Make the queues ``root`` and ``default``, then schedule until cancelled."""
         await self._make_queues()
         takes: dict[Kind, _Take] = {
+            NODE: self._take_node,  # first, so that no pod is bound before it is known
             QUEUE: self._take_queue,
             PRIORITY_CLASS: self._take_class,
             POD_GROUP: self._ledger.enter_group,
@@ -113,6 +116,14 @@ class Scheduler:
                         await asyncio.sleep(0)
             except Gone:
                 continue  # too far behind: list again
+
+    def _take_node(self, node: Object, /, *, gone: bool) -> None:
+        if node["metadata"]["name"] != self._node:
+            return
+        was, spec = self._cordoned, node.get("spec") or {}
+        self._cordoned = not gone and spec.get("unschedulable") is True
+        if was and not self._cordoned:
+            self._ledger.more_room()
 
     def _take_queue(self, queue: Object, /, *, gone: bool) -> None:
         name = queue["metadata"]["name"]
@@ -182,13 +193,16 @@ class Scheduler:
         if gang.waits or (gang.group is not None and not gang.is_complete()):
             return
         for number, pod in enumerate(list(gang.unbound.values()), start=1):
-            missing = shortage(pod.requests, self._capacity, self._ledger.used)
+            missing = _CORDONED if self._cordoned else self._shortage(pod)
             if missing:
                 await self._tell(pod, missing)
             else:
                 await self._bind_pod(pod)
             if number % _A_TURN == 0:
                 await asyncio.sleep(0)
+
+    def _shortage(self, pod: BookedPod) -> str:
+        return shortage(pod.requests, self._capacity, self._ledger.used)
 
     async def _bind_pod(self, pod: BookedPod) -> None:
         """The condition comes first: with the node's name the node takes the pod over."""

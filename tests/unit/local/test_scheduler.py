@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from vcjob.api.kinds import POD, POD_GROUP, PRIORITY_CLASS, QUEUE
+from vcjob.api.kinds import NODE, POD, POD_GROUP, PRIORITY_CLASS, QUEUE
 from vcjob.api.names import GROUP_NAME, TASK_SPEC
 from vcjob.api.types import Object
 from vcjob.local.requests import new_queue
@@ -389,5 +389,27 @@ def test_a_gang_is_not_complete_without_its_gated_pods() -> None:
         await machine.settle()
         assert await machine.bound() == {"free", "held"}
         assert await machine.phase("g") == "Running"
+
+    play(scenario)
+
+
+def test_a_cordoned_node_takes_pods_when_it_is_uncordoned() -> None:
+    async def scenario(machine: Machine) -> None:
+        for name in ("here", "elsewhere"):
+            await machine.store.create(NODE, {"metadata": {"name": name}, "spec": {}})
+        cordoned, open_again = {"unschedulable": True}, {"unschedulable": None}
+        await machine.store.patch(NODE, "", "elsewhere", {"spec": cordoned})
+        await machine.pod("before", "")
+        await machine.store.patch(NODE, "", "here", {"spec": cordoned})
+        await machine.pod("after", "")
+        assert await machine.bound() == {"before"}
+        pod = await machine.store.get(POD, "default", "after")
+        [condition] = pod["status"]["conditions"]
+        assert condition["reason"] == "Unschedulable"
+        assert "uncordon" in condition["message"]
+
+        await machine.store.patch(NODE, "", "here", {"spec": open_again})
+        await machine.settle()
+        assert await machine.bound() == {"before", "after"}
 
     play(scenario)
