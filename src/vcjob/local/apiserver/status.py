@@ -31,6 +31,7 @@ REASONS = {
     404: "NotFound",
     405: "MethodNotAllowed",
     406: "NotAcceptable",
+    408: "Timeout",
     409: "Conflict",
     410: "Expired",
     413: "RequestEntityTooLarge",
