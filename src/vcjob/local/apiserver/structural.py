@@ -13,9 +13,10 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
-from vcjob.api.problems import Path, Problem
-from vcjob.api.schema.fields import name_of, show
+from vcjob.api.problems import Path, Problem, errors
+from vcjob.api.schema.fields import check_fields, name_of, show
 from vcjob.api.types import Object
+from vcjob.local.apiserver.structural_types import JSON_SCHEMA
 
 _PYTHON: dict[str, tuple[type, ...]] = {
     "object": (dict,),
@@ -85,7 +86,12 @@ def schema_problems(schema: Object, path: Path = ()) -> Iterator[Problem]:
         yield Problem(
             "additionalProperties must be true, false or a schema", (*path, "additionalProperties")
         )
-    for keyword in ("items", "not", "additionalProperties"):
+    if isinstance(inner := schema.get("additionalProperties"), dict):  # no table tells its type
+        found = check_fields(inner, JSON_SCHEMA, (*path, "additionalProperties"))
+        yield from found
+        if not errors(found):
+            yield from schema_problems(inner, (*path, "additionalProperties"))
+    for keyword in ("items", "not"):
         if isinstance(inner := schema.get(keyword), dict):
             yield from schema_problems(inner, (*path, keyword))
     for name, inner in (schema.get("properties") or {}).items():
