@@ -179,10 +179,8 @@ class Follower:
         self._events_shown[key] = count
         where = f"{involved.get('kind', '')} {involved.get('name', '')}".strip()
         times = f" (x{count})" if count > 1 else ""
-        self._screen.note(
-            f"{event.get('type', '')} {event.get('reason', '')} on {where}{times}: "
-            f"{event.get('message', '')}"
-        )
+        warning = "Warning " if event.get("type") == "Warning" else ""
+        self._screen.note(f"{warning}{reason} on {where}{times}: {event.get('message', '')}")
 
     async def _terminate(self, why: str) -> None:
         for job in self._jobs.values():
