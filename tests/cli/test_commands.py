@@ -537,6 +537,26 @@ def test_a_task_is_scaled_and_it_is_said_what_that_means(there: Elsewhere) -> No
     assert "is not TASK=REPLICAS" in error_of("scale", "mnist", "worker=-1")
 
 
+def test_a_job_that_has_ended_is_not_scaled(there: Elsewhere) -> None:
+    for pod in ("ps-0", "worker-0", "worker-1"):
+        there.do(there.face.end_pod(f"mnist-{pod}"))
+    in_phase(there, "mnist", "Completed")
+    code, _, said = returned("scale", "mnist", "worker=3")
+    assert (code, said) == (1, "vcjob: mnist has ended (Completed); there is nothing to scale\n")
+
+
+def test_events_of_an_earlier_job_of_the_name_are_not_shown(there: Elsewhere) -> None:
+    old = {
+        "metadata": {"name": "old", "namespace": "default"},
+        "involvedObject": {"kind": "Pod", "name": "mnist-worker-0"},
+        "reason": "Ancient",
+        "lastTimestamp": "2001-01-01T00:00:00Z",
+    }
+    there.do(there.face.store.create(EVENT, old))
+    assert "Ancient" in ok("events")
+    assert "Ancient" not in returned("events", "mnist")[1]
+
+
 def test_deleting_waits_until_job_and_pods_are_gone(there: Elsewhere) -> None:
     assert ok("delete", "mnist") == "job mnist deleted\n"
     with pytest.raises(NotFound):

@@ -17,9 +17,13 @@ _COLUMNS = ("LAST SEEN", "TYPE", "REASON", "OBJECT", "MESSAGE")
 
 
 class _Wanted(msgspec.Struct, frozen=True):
-    """Which Events are shown: of what ``reference`` names (``jobs`` are all that there are)."""
+    """Which Events are shown: of what ``reference`` names (``jobs`` are all that there are).
+
+    Those of an earlier Job of the name were told before ``since``, when this one was made.
+    """
 
     reference: Reference | None
+    since: str
     jobs: list[str]
     warnings: bool
 
@@ -31,7 +35,7 @@ class _Wanted(msgspec.Struct, frozen=True):
             return True
         name = str((event.get("involvedObject") or {}).get("name", ""))
         part, job = self.reference.part, self.reference.job
-        if job_of(name, self.jobs) != job:
+        if job_of(name, self.jobs) != job or last_seen(event) < self.since:
             return False
         return not part or selects(part, job, {"metadata": {"name": name}})
 
@@ -55,10 +59,11 @@ async def events(
     if watch and output:
         raise click.UsageError("--watch does not go together with --output")
     namespace = None if all_namespaces else target.namespace
+    since = ""
     if reference is not None:
-        await find_job(target, reference.job)
+        since = (await find_job(target, reference.job))["metadata"]["creationTimestamp"]
     jobs = [job["metadata"]["name"] for job in (await target.cluster.list(JOB, namespace)).items]
-    wanted = _Wanted(reference, jobs, warnings)
+    wanted = _Wanted(reference, since, jobs, warnings)
     listed = (await target.cluster.list(EVENT, namespace)).items
     chosen = [one for one in listed if wanted.includes(one)]
     chosen.sort(key=last_seen)

@@ -3,11 +3,13 @@
 import click
 
 from vcjob.api.kinds import JOB
+from vcjob.api.types import Job
 from vcjob.cli.exit_codes import ExitCode
 from vcjob.cli.problems import printable
 from vcjob.cli.selection import JobNameType, find_job
 from vcjob.cli.target import Target, on_target
 from vcjob.controller.cluster import Conflict
+from vcjob.core.actions import FINAL
 from vcjob.core.scale import InvalidScaling, parse_scalings
 from vcjob.core.scale import scale as scaled
 
@@ -29,6 +31,10 @@ async def scale(target: Target, job: str, scalings: tuple[str, ...]) -> int:
         raise click.UsageError(str(error)) from error
     for attempt in range(_MOST_TRIES):
         obj = await find_job(target, job)
+        phase = Job.of(obj).status.state.phase
+        if phase in FINAL:
+            click.echo(f"vcjob: {job} has ended ({phase}); there is nothing to scale", err=True)
+            return ExitCode.FAILED
         try:
             new = scaled(obj, wanted)
         except InvalidScaling as error:
