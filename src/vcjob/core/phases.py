@@ -168,9 +168,12 @@ def _failures(draft: Draft, counts: Counts, replicas: int) -> str:
     for name, pods in draft.observed.tasks.items():
         failed += (draft.observed.pods[name, index] for index in pods.at(PodPhase.FAILED))
     failed.sort(key=lambda facts: (facts.finished, facts.name))
-    shown = [
-        f"{facts.name} (exit code {facts.exit_codes[0]})" if facts.exit_codes else facts.name
-        for facts in failed[:_LISTED_PODS]
-    ]
+    shown = [f"{facts.name}{_how_failed(facts)}" for facts in failed[:_LISTED_PODS]]
     more = ", …" if len(failed) > _LISTED_PODS else ""
     return f"; {counts.failed} of {replicas} failed: {', '.join(shown)}{more}"
+
+
+def _how_failed(facts: PodFacts) -> str:
+    if facts.evicted:  # whatever its containers did then
+        return " (evicted)"
+    return f" (exit code {facts.exit_codes[0]})" if facts.exit_codes else ""

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from vcjob.api.types import Job
@@ -104,6 +105,15 @@ def test_how_a_job_failed_is_told_with_pods() -> None:
     assert one.message == (
         "1 pod succeeded, minAvailable is 5; 4 of 5 failed: lc-w-0, lc-w-2, lc-w-3, …"
     )
+
+
+def test_of_a_failed_pod_it_is_told_whether_it_was_evicted_or_its_exit_code() -> None:
+    one = draft("Running", {"w": ("FF", None)}, minAvailable=2)
+    lost, wrong = (one.observed.pods["w", index] for index in range(2))
+    one.observed.set(msgspec.structs.replace(lost, evicted=True, exit_codes=(137,)))
+    one.observed.set(msgspec.structs.replace(wrong, exit_codes=(3,)))
+    after(one)
+    assert one.message.endswith("2 of 2 failed: lc-w-0 (evicted), lc-w-1 (exit code 3)")
 
 
 @pytest.mark.parametrize(
