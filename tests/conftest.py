@@ -1,10 +1,14 @@
 """For all tests: options of ours; and how long something takes on a busy machine fails no test."""
 
+import signal
 import sys
 
 import client_packages
 import pytest
 from hypothesis import settings
+
+# Where the tests run in the background of a script, SIGINT is ignored, and so by all they start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile("vcjob", deadline=None)
 settings.load_profile("vcjob")

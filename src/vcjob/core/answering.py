@@ -58,8 +58,8 @@ def answer_occurrences(draft: Draft, found: Iterable[Occurrence], now: float) ->
     found = list(found)
     _forget_refused(draft, found)
     for one in found:
-        if draft.phase not in ACTIVE:
-            return
+        if draft.phase not in ACTIVE or draft.killed:
+            return  # the rest happened to pods, or a PodGroup, that are to go
         if one.place and _is_stale(draft, one.place):
             continue
         reply = _reply(draft, one)

@@ -141,6 +141,17 @@ def test_what_is_due_is_done_earliest_first_and_once() -> None:
     assert one.version == 1
 
 
+def test_what_happened_besides_does_not_end_a_second_generation_of_pods_at_once() -> None:
+    policies = [
+        {"event": "PodFailed", "action": "RestartJob"},
+        {"event": "Unknown", "action": "AbortJob"},
+    ]
+    one = draft([pod(0, FAILED)], policies)
+    group = Occurrence(Event.UNKNOWN, "the PodGroup is Unknown")
+    answer_occurrences(one, [happened(Event.POD_FAILED, 0), group], NOW)
+    assert (one.phase, one.version) == ("Restarting", 1)
+
+
 def test_of_two_that_are_due_the_first_restart_takes_the_others_reason_away() -> None:
     whole = Timer("PodFailed", "RestartTask", NOW - 2, "w", "0")
     single = Timer("PodPending", "RestartPod", NOW - 1, "w", "1")
