@@ -27,6 +27,7 @@ from vcjob.local.agent.agent import Agent
 from vcjob.local.agent.logs import LogFiles, Logs, files_in
 from vcjob.local.agent.surroundings import AgentSettings, Surroundings
 from vcjob.local.capacity import machine_capacity, process_limit
+from vcjob.local.endpoint_slices import EndpointSlices
 from vcjob.local.machine_node import machine_node
 from vcjob.local.network.addresses import NODE_ADDRESS
 from vcjob.local.network.set_up import set_up_network
@@ -184,7 +185,10 @@ class LocalEngine:
         controller = Controller(self.cluster, installed_plugins(third_party=True))
         await self._make_node(capacity)
         self._deciding = self._begin(controller.run(), scheduler.run())
-        self._doing = self._begin(self._network.run(), self._agent.run(), self._clean_up())
+        doing = [self._network.run(), self._agent.run(), self._clean_up()]
+        if self._of_service:
+            doing.append(EndpointSlices(patient, self.on_problem).run())
+        self._doing = self._begin(*doing)
         return self
 
     async def __aexit__(self, *exception: object) -> None:

@@ -15,7 +15,8 @@ import msgspec
 from vcjob.api.types import Object
 from vcjob.local.names import CLUSTER_DOMAIN
 
-_ENDED = ("Succeeded", "Failed")
+ENDED = ("Succeeded", "Failed")
+"""Phases of pods that have no address any more."""
 
 Name = tuple[str, str]
 """Namespace and name."""
@@ -65,7 +66,7 @@ class _Service(msgspec.Struct, frozen=True):
             selector=spec.get("selector") or {},
             publish_not_ready=bool(spec.get("publishNotReadyAddresses")),
             ports=tuple(
-                (port["name"], port.get("protocol", "TCP").lower(), _target(port))
+                (port["name"], port.get("protocol", "TCP").lower(), target_of(port))
                 for port in spec.get("ports") or ()
                 if port.get("name")
             ),
@@ -83,7 +84,7 @@ class _Pod(msgspec.Struct, frozen=True):
     @classmethod
     def of(cls, pod: Object) -> "_Pod":
         spec, status = pod["spec"], pod.get("status") or {}
-        there = not pod["metadata"].get("deletionTimestamp") and status.get("phase") not in _ENDED
+        there = not pod["metadata"].get("deletionTimestamp") and status.get("phase") not in ENDED
         conditions = status.get("conditions") or ()
         return cls(
             labels=pod["metadata"].get("labels") or {},
@@ -225,7 +226,8 @@ def _records(name: Name, service: _Service, pod: _Pod) -> Iterator[Record]:
             yield Record(f"_{port}._{protocol}.{whole}".lower(), RecordKind.SRV, f"{number} {own}")
 
 
-def _target(port: Object) -> str | int:
+def target_of(port: Object) -> str | int:
+    """Number or name of the pods' port that a port of a Service leads to."""
     target = port.get("targetPort")
     found: str | int = port["port"] if target in (None, 0, "") else target
     return found
