@@ -1,6 +1,7 @@
 """The pods' network for real: each test in network namespaces of its own, as root or as a user."""
 
 import os
+import resource
 import socket
 import sys
 import traceback
@@ -378,6 +379,8 @@ def test_names_are_answered_inside_a_pod() -> None:
 
 def test_a_thousand_pods_and_nothing_left_of_those_removed() -> None:
     def work() -> None:
+        _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))  # as the node does
         world = World()
         world.keep_to_itself("job")
         before = set(socket.if_nameindex())
