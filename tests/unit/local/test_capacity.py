@@ -13,10 +13,10 @@ GIB = 1024**3
 
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A machine with 8 processors and 16 GiB; this process is in the group /work/inner."""
+    """A machine with 8 processors and 16 GiB; this process is in the group /slice/inner."""
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)))
     write(tmp_path / "proc/meminfo", f"MemTotal:  {16 * GIB // 1024} kB\nMemFree: 1 kB\n")
-    write(tmp_path / "proc/self/cgroup", "1:cpu:/elsewhere\n0::/work/inner\n")
+    write(tmp_path / "proc/self/cgroup", "1:cpu:/elsewhere\n0::/slice/inner\n")
     return tmp_path
 
 
@@ -38,8 +38,8 @@ def test_the_bounds_of_every_group_around_count(root: Path, group: str) -> None:
 
 @pytest.mark.parametrize(("cpu", "memory"), [("max 100000", "max"), ("", ""), ("1", "1x")])
 def test_what_is_no_bound_bounds_nothing(root: Path, cpu: str, memory: str) -> None:
-    write(root / "sys/fs/cgroup/work/cpu.max", cpu)
-    write(root / "sys/fs/cgroup/work/memory.max", memory)
+    write(root / "sys/fs/cgroup/slice/cpu.max", cpu)
+    write(root / "sys/fs/cgroup/slice/memory.max", memory)
     assert machine_capacity(root) == {"cpu": "8", "memory": "16Gi"}
 
 
