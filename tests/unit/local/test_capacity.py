@@ -29,7 +29,7 @@ def test_without_bounds_it_is_the_whole_machine(root: Path) -> None:
     assert machine_capacity(root) == {"cpu": "8", "memory": "16Gi"}
 
 
-@pytest.mark.parametrize("group", ["", "work", "work/inner"])
+@pytest.mark.parametrize("group", ["", "slice", "slice/inner"])
 def test_the_bounds_of_every_group_around_count(root: Path, group: str) -> None:
     write(root / "sys/fs/cgroup" / group / "cpu.max", "150000 100000\n")
     write(root / "sys/fs/cgroup" / group / "memory.max", f"{4 * GIB}\n")
