@@ -69,6 +69,13 @@ class _Machine:
     async def signal_entry(self, entry: Entry, number: signal.Signals) -> None:
         os.killpg(self.processes[entry.number].pid, number)
 
+    async def close(self) -> None:
+        """Whatever still runs is ended and waited for: no test leaves a process behind."""
+        for process in self.processes:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+        await asyncio.gather(*self._waiting)
+
 
 @contextlib.asynccontextmanager
 async def _world(*, runs: bool = True) -> AsyncIterator[tuple[Asking, _Machine]]:
@@ -76,9 +83,12 @@ async def _world(*, runs: bool = True) -> AsyncIterator[tuple[Asking, _Machine]]
     environment = {"PATH": os.environ["PATH"], "OF": "container"}
     inside = Inside(machine, "u/main/0", environment, "/tmp")  # type: ignore[arg-type]
     door = ExecDoor(store, lambda uid, container: inside if runs else None)
-    async with served(store=store, doors={"exec": door}) as ask:
-        await ask.made(PODS, pod("p"))
-        yield ask, machine
+    try:
+        async with served(store=store, doors={"exec": door}) as ask:
+            await ask.made(PODS, pod("p"))
+            yield ask, machine
+    finally:
+        await machine.close()
 
 
 @contextlib.asynccontextmanager
