@@ -9,7 +9,7 @@ import base64
 import hashlib
 from collections.abc import Callable, Iterable
 
-from vcjob.api.kinds import POD, SERVICE, Kind
+from vcjob.api.kinds import ENDPOINT_SLICE, POD, SERVICE, Kind
 from vcjob.api.types import Object
 from vcjob.controller.cluster import (
     AlreadyExists,
@@ -19,7 +19,6 @@ from vcjob.controller.cluster import (
     Invalid,
     NotFound,
 )
-from vcjob.local.apiserver.kinds import ENDPOINT_SLICE
 from vcjob.local.following import Key, follow, key_of
 from vcjob.local.names.records import ENDED, target_of
 

@@ -12,8 +12,7 @@ from vcjob.api.kinds import NODE, POD, POD_GROUP, PRIORITY_CLASS, QUEUE, Kind
 from vcjob.api.quantity import parse_quantity
 from vcjob.api.types import Object
 from vcjob.controller.cluster import AlreadyExists, Cluster, Conflict, EventType, Gone, NotFound
-from vcjob.core.times import timestamp
-from vcjob.local.gangs import (
+from vcjob.core.scheduling.gangs import (
     DEFAULT_QUEUE,
     ROOT,
     Amounts,
@@ -23,8 +22,9 @@ from vcjob.local.gangs import (
     admissions,
     shortage,
 )
-from vcjob.local.ledger import BookedGang, BookedPod, Key, Ledger, key_of
-from vcjob.local.requests import new_queue, queue_limits
+from vcjob.core.scheduling.ledger import BookedGang, BookedPod, Key, Ledger, key_of
+from vcjob.core.scheduling.requests import new_queue, queue_limits
+from vcjob.core.times import timestamp
 
 _A_TURN = 200
 _CORDONED = "the node takes no new pods (it was cordoned): kubectl uncordon it to go on"

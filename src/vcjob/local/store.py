@@ -13,11 +13,11 @@ from typing import Any
 from vcjob.api.kinds import COMMAND, CONFIG_MAP, EVENT, POD, POD_GROUP, PRIORITY_CLASS, SECRET, Kind
 from vcjob.api.types import Object
 from vcjob.controller.cluster import AlreadyExists, Invalid, NotFound, ObjectList
+from vcjob.core.scheduling.priorities import with_priority
 from vcjob.core.times import timestamp
 from vcjob.local.deleting import collect, delete, released, remove
 from vcjob.local.merge_patch import merge_patch
 from vcjob.local.objects import Disk, Key, Objects
-from vcjob.local.priorities import with_priority
 from vcjob.local.sharing import reuse
 from vcjob.local.updates import check_current, fresh_metadata, settled
 from vcjob.local.watches import Follow, Wanted, everything, selected_by

@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
-from vcjob.api.kinds import POD, SERVICE
+from vcjob.api.kinds import ENDPOINT_SLICE, POD, SERVICE
 from vcjob.api.types import Object
 from vcjob.controller.cluster import NotFound
-from vcjob.local.apiserver.kinds import ENDPOINT_SLICE
 from vcjob.local.endpoint_slices import MANAGER, MANAGER_LABEL, EndpointSlices, slices_of
 from vcjob.local.store import Store
 

@@ -10,7 +10,7 @@ import pytest
 from vcjob.api.kinds import NODE, POD, POD_GROUP, PRIORITY_CLASS, QUEUE
 from vcjob.api.names import GROUP_NAME, TASK_SPEC
 from vcjob.api.types import Object
-from vcjob.local.requests import new_queue
+from vcjob.core.scheduling.requests import new_queue
 from vcjob.local.scheduler import Scheduler
 from vcjob.local.store import Store
 

@@ -11,6 +11,7 @@ import msgspec
 from vcjob.api.defaults import apply_defaults
 from vcjob.api.kinds import (
     CONFIG_MAP,
+    CUSTOM_RESOURCE_DEFINITION,
     JOB,
     NAMESPACE,
     POD,
@@ -29,7 +30,6 @@ from vcjob.api.validation import FORMATS
 from vcjob.core.check import Lookup, check, check_update
 from vcjob.core.checks.objects import check_object
 from vcjob.local.apiserver.core_defaults import with_defaults
-from vcjob.local.apiserver.kinds import CUSTOM_RESOURCE_DEFINITION
 from vcjob.local.apiserver.resources import Resource
 from vcjob.local.apiserver.schemas import OF_KINDS
 from vcjob.local.apiserver.status import Refused, invalid

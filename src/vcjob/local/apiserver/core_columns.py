@@ -5,7 +5,10 @@ from typing import Any
 
 from vcjob.api.kinds import (
     CONFIG_MAP,
+    CUSTOM_RESOURCE_DEFINITION,
+    ENDPOINT_SLICE,
     EVENT,
+    LEASE,
     NAMESPACE,
     NETWORK_POLICY,
     NODE,
@@ -14,6 +17,7 @@ from vcjob.api.kinds import (
     PRIORITY_CLASS,
     SECRET,
     SERVICE,
+    SERVICE_ACCOUNT,
     Kind,
 )
 from vcjob.api.types import Object
@@ -28,13 +32,7 @@ from vcjob.local.apiserver.columns import (
     path_column,
     text,
 )
-from vcjob.local.apiserver.kinds import (
-    CUSTOM_RESOURCE_DEFINITION,
-    ENDPOINT_SLICE,
-    EVENT_OF_EVENTS,
-    LEASE,
-    SERVICE_ACCOUNT,
-)
+from vcjob.local.apiserver.event_shapes import EVENT_OF_EVENTS
 
 _ACCESS = {
     "ReadWriteOnce": "RWO",

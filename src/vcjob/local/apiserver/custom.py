@@ -8,12 +8,11 @@ Versions of a kind differ in nothing but their name and their schema: nothing co
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from vcjob.api.kinds import Kind
+from vcjob.api.kinds import CUSTOM_RESOURCE_DEFINITION, Kind
 from vcjob.api.types import Object
 from vcjob.controller.clock import SystemClock
 from vcjob.core.times import timestamp
 from vcjob.local.apiserver.columns import AGE, NAME, path_column
-from vcjob.local.apiserver.kinds import CUSTOM_RESOURCE_DEFINITION
 from vcjob.local.apiserver.resources import BUILT_IN, Key, Resource, Subresource, by_key
 from vcjob.local.apiserver.structural_types import record_of
 from vcjob.local.store import Store

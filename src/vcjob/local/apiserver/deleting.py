@@ -7,7 +7,15 @@ from collections.abc import Callable
 
 import msgspec
 
-from vcjob.api.kinds import NAMESPACE, PERSISTENT_VOLUME_CLAIM, POD, QUEUE, SERVICE
+from vcjob.api.kinds import (
+    CUSTOM_RESOURCE_DEFINITION,
+    NAMESPACE,
+    PERSISTENT_VOLUME_CLAIM,
+    POD,
+    QUEUE,
+    SERVICE,
+    SERVICE_ACCOUNT,
+)
 from vcjob.api.types import Object
 from vcjob.controller.cluster import NotFound
 from vcjob.local.apiserver import query
@@ -15,7 +23,6 @@ from vcjob.local.apiserver.admission import check_queue_removal
 from vcjob.local.apiserver.bodies import Body, decode_object
 from vcjob.local.apiserver.custom import resources_of
 from vcjob.local.apiserver.eviction import mark_disrupted
-from vcjob.local.apiserver.kinds import CUSTOM_RESOURCE_DEFINITION, SERVICE_ACCOUNT
 from vcjob.local.apiserver.namespaces import Namespaces
 from vcjob.local.apiserver.negotiation import JSON
 from vcjob.local.apiserver.paths import Place

@@ -3,9 +3,11 @@
 Source: Kubernetes API reference, the fields of both and the names they have in the other.
 """
 
-from vcjob.api.kinds import EVENT
+from vcjob.api.kinds import EVENT, Kind
 from vcjob.api.types import Object
-from vcjob.local.apiserver.kinds import EVENT_OF_EVENTS
+
+EVENT_OF_EVENTS = Kind("events.k8s.io", "v1", "Event", "events")
+"""An Event in its newer shape; stored as core ``EVENT``."""
 
 _NAMES = {
     "note": "message",

@@ -6,8 +6,7 @@ from typing import Any
 
 from vcjob.api.types import Object
 from vcjob.local.apiserver.answers import Answer, LongAnswer
-from vcjob.local.apiserver.event_shapes import from_core
-from vcjob.local.apiserver.kinds import EVENT_OF_EVENTS
+from vcjob.local.apiserver.event_shapes import EVENT_OF_EVENTS, from_core
 from vcjob.local.apiserver.negotiation import PARTIAL, TABLE, Media
 from vcjob.local.apiserver.resources import Resource
 

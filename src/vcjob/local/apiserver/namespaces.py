@@ -7,10 +7,9 @@ import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Sequence
 
-from vcjob.api.kinds import NAMESPACE, Kind
+from vcjob.api.kinds import NAMESPACE, SERVICE_ACCOUNT, Kind
 from vcjob.api.types import Object
 from vcjob.controller.cluster import AlreadyExists, EventType, Gone, NotFound
-from vcjob.local.apiserver.kinds import SERVICE_ACCOUNT
 from vcjob.local.apiserver.status import Refused, not_found, qualified
 from vcjob.local.store import Store
 

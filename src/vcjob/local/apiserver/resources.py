@@ -8,8 +8,11 @@ from vcjob.api.crd import INSTALLED
 from vcjob.api.kinds import (
     COMMAND,
     CONFIG_MAP,
+    CUSTOM_RESOURCE_DEFINITION,
+    ENDPOINT_SLICE,
     EVENT,
     JOB,
+    LEASE,
     NAMESPACE,
     NETWORK_POLICY,
     NODE,
@@ -20,19 +23,14 @@ from vcjob.api.kinds import (
     QUEUE,
     SECRET,
     SERVICE,
+    SERVICE_ACCOUNT,
     Kind,
 )
 from vcjob.api.schema.types import Record
 from vcjob.api.types import Object
 from vcjob.local.apiserver.columns import AGE, NAME, Column, path_column
 from vcjob.local.apiserver.core_columns import COLUMNS
-from vcjob.local.apiserver.kinds import (
-    CUSTOM_RESOURCE_DEFINITION,
-    ENDPOINT_SLICE,
-    EVENT_OF_EVENTS,
-    LEASE,
-    SERVICE_ACCOUNT,
-)
+from vcjob.local.apiserver.event_shapes import EVENT_OF_EVENTS
 from vcjob.local.apiserver.reviews import ACCESS_REVIEW, RULES_REVIEW, SUBJECT_REVIEW
 from vcjob.local.apiserver.schemas import OF_KINDS
 

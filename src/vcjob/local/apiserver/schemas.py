@@ -7,12 +7,16 @@ from collections.abc import Mapping
 
 from vcjob.api.crd import INSTALLED
 from vcjob.api.kinds import (
+    CUSTOM_RESOURCE_DEFINITION,
+    ENDPOINT_SLICE,
     EVENT,
+    LEASE,
     NAMESPACE,
     NETWORK_POLICY,
     NODE,
     POD,
     SERVICE,
+    SERVICE_ACCOUNT,
     Kind,
 )
 from vcjob.api.schema.job import custom_object
@@ -38,13 +42,7 @@ from vcjob.api.schema.types import (
     record,
     required,
 )
-from vcjob.local.apiserver.kinds import (
-    CUSTOM_RESOURCE_DEFINITION,
-    ENDPOINT_SLICE,
-    EVENT_OF_EVENTS,
-    LEASE,
-    SERVICE_ACCOUNT,
-)
+from vcjob.local.apiserver.event_shapes import EVENT_OF_EVENTS
 from vcjob.local.apiserver.structural_types import JSON_SCHEMA
 
 

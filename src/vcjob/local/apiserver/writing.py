@@ -8,20 +8,28 @@ from functools import partial
 
 import msgspec
 
-from vcjob.api.kinds import JOB, NAMESPACE, POD, PRIORITY_CLASS, QUEUE, Kind
+from vcjob.api.kinds import (
+    CUSTOM_RESOURCE_DEFINITION,
+    JOB,
+    NAMESPACE,
+    POD,
+    PRIORITY_CLASS,
+    QUEUE,
+    Kind,
+)
 from vcjob.api.schema.types import ANYTHING
 from vcjob.api.types import Object
 from vcjob.controller.cluster import ClusterError, Forbidden, NotFound
 from vcjob.core.check import Lookup
+from vcjob.core.scheduling.priorities import BUILT_IN
 from vcjob.core.times import timestamp
 from vcjob.local.apiserver import query
 from vcjob.local.apiserver.admission import Admitted, admit_change, admit_new, admit_status
 from vcjob.local.apiserver.apply import apply, taken_over
 from vcjob.local.apiserver.bodies import Body, decode_object, decode_yaml
 from vcjob.local.apiserver.custom import established
-from vcjob.local.apiserver.event_shapes import from_core, to_core
+from vcjob.local.apiserver.event_shapes import EVENT_OF_EVENTS, from_core, to_core
 from vcjob.local.apiserver.identity import addressed, check_identity, fresh, keeping
-from vcjob.local.apiserver.kinds import CUSTOM_RESOURCE_DEFINITION, EVENT_OF_EVENTS
 from vcjob.local.apiserver.namespaces import Namespaces
 from vcjob.local.apiserver.negotiation import JSON
 from vcjob.local.apiserver.patching import APPLY_PATCH, change_of
@@ -30,7 +38,6 @@ from vcjob.local.apiserver.query import Query
 from vcjob.local.apiserver.resources import Resource
 from vcjob.local.apiserver.status import Refused, Written, refusal_of
 from vcjob.local.apiserver.unknown_fields import validated
-from vcjob.local.priorities import BUILT_IN
 from vcjob.local.store import Store
 from vcjob.plugins.registry import Registry
 

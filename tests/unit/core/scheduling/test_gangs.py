@@ -5,7 +5,7 @@ from fractions import Fraction
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vcjob.local.gangs import Amounts, Gang, QueueLimits, admissions, ancestry, shortage
+from vcjob.core.scheduling.gangs import Amounts, Gang, QueueLimits, admissions, ancestry, shortage
 
 RESOURCES = ("cpu", "memory", "nvidia.com/gpu")
 QUEUES = ("root", "default", "team", "night")

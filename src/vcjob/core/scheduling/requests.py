@@ -9,8 +9,8 @@ from typing import Any
 from vcjob.api.kinds import QUEUE
 from vcjob.api.quantity import InvalidQuantity, parse_quantity
 from vcjob.api.types import Object
+from vcjob.core.scheduling.gangs import ROOT, Amounts, QueueLimits
 from vcjob.core.usage import pod_usage
-from vcjob.local.gangs import ROOT, Amounts, QueueLimits
 
 _OF_QUOTAS = ("requests.", "limits.", "count/")
 NOTHING: Amounts = MappingProxyType({})

@@ -2,7 +2,7 @@
 
 import pytest
 
-from vcjob.local.priorities import priority_of, with_priority
+from vcjob.core.scheduling.priorities import priority_of, with_priority
 
 URGENT = {"metadata": {"name": "urgent"}, "value": 7, "preemptionPolicy": "Never"}
 USUAL = {"metadata": {"name": "usual"}, "value": 2, "globalDefault": True}

@@ -10,10 +10,10 @@ from fractions import Fraction
 
 from vcjob.api.names import GROUP_NAME, TASK_SPEC
 from vcjob.api.types import Object
+from vcjob.core.scheduling.gangs import DEFAULT_QUEUE, Amounts, Gang
+from vcjob.core.scheduling.priorities import priority_of
+from vcjob.core.scheduling.requests import NOTHING, amounts_of, pod_requests
 from vcjob.core.times import seconds_of
-from vcjob.local.gangs import DEFAULT_QUEUE, Amounts, Gang
-from vcjob.local.priorities import priority_of
-from vcjob.local.requests import NOTHING, amounts_of, pod_requests
 
 Key = tuple[str, str]
 """Namespace and name."""
