@@ -1,0 +1,82 @@
+"""The webhook configurations: what API servers are told to ask, and to whom."""
+
+import pytest
+
+from vcjob.admission.configurations import WEBHOOKS, Webhook, webhook_configurations
+from vcjob.api.types import Object
+
+
+def entries(configurations: list[Object]) -> dict[str, Object]:
+    return {entry["name"]: entry for one in configurations for entry in one["webhooks"]}
+
+
+def test_both_configurations_bear_the_same_name_and_each_its_own_webhooks() -> None:
+    mutating, validating = webhook_configurations("vcjob-system")
+    assert (mutating["kind"], validating["kind"]) == (
+        "MutatingWebhookConfiguration",
+        "ValidatingWebhookConfiguration",
+    )
+    assert mutating["metadata"]["name"] == validating["metadata"]["name"] == "vcjob-webhook"
+    assert [entry["name"] for entry in mutating["webhooks"]] == [
+        "mutatejob.vcjob.dev",
+        "mutatequeue.vcjob.dev",
+    ]
+    assert [entry["name"] for entry in validating["webhooks"]] == [
+        "validatejob.vcjob.dev",
+        "validatequeue.vcjob.dev",
+    ]
+
+
+@pytest.mark.parametrize("webhook", WEBHOOKS, ids=lambda one: one.name)
+def test_every_webhook_fails_closed_in_time_and_has_no_side_effects(webhook: Webhook) -> None:
+    entry = entries(webhook_configurations("jobs", "door"))[webhook.name]
+    assert entry["clientConfig"] == {
+        "service": {
+            "namespace": "jobs",
+            "name": "door",
+            "port": 443,
+            "path": webhook.path,
+        }
+    }
+    for field, value in {
+        "failurePolicy": "Fail",
+        "timeoutSeconds": 10,
+        "sideEffects": "None",
+        "matchPolicy": "Equivalent",
+        "admissionReviewVersions": ["v1"],
+    }.items():
+        assert entry[field] == value
+
+
+def test_the_objects_themselves_are_asked_about_and_no_subresource() -> None:
+    rules = [rule for one in entries(webhook_configurations("a")).values() for rule in one["rules"]]
+    assert {resource for rule in rules for resource in rule["resources"]} == {"jobs", "queues"}
+
+
+def test_kube_system_and_the_own_namespace_are_exempt() -> None:
+    selector = entries(webhook_configurations("own"))["validatejob.vcjob.dev"]["namespaceSelector"]
+    assert selector == {
+        "matchExpressions": [
+            {
+                "key": "kubernetes.io/metadata.name",
+                "operator": "NotIn",
+                "values": ["kube-system", "own"],
+            }
+        ]
+    }
+
+
+def test_an_installation_for_some_namespaces_asks_about_these_and_no_queue() -> None:
+    found = entries(webhook_configurations("own", namespaces=("b", "a")))
+    assert set(found) == {"mutatejob.vcjob.dev", "validatejob.vcjob.dev"}
+    for entry in found.values():
+        assert entry["namespaceSelector"]["matchExpressions"][1] == {
+            "key": "kubernetes.io/metadata.name",
+            "operator": "In",
+            "values": ["a", "b"],
+        }
+
+
+def test_a_given_authority_stands_in_every_entry() -> None:
+    found = entries(webhook_configurations("own", authority="UEVN"))
+    assert {entry["clientConfig"]["caBundle"] for entry in found.values()} == {"UEVN"}
