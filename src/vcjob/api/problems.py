@@ -37,6 +37,11 @@ def format_path(path: Path) -> str:
     return text
 
 
+def sentence(problem: Problem) -> str:
+    """What is wrong and what would be right, in one line."""
+    return f"{problem.message}; {problem.hint}" if problem.hint else problem.message
+
+
 def errors(problems: list[Problem]) -> list[Problem]:
     """Only those that refuse."""
     return [problem for problem in problems if not problem.warning]

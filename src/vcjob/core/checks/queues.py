@@ -3,10 +3,11 @@
 Source: admission.md section 2, rules 15-17.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from vcjob.api.problems import Problem
 from vcjob.api.suggestions import suggest
+from vcjob.api.types import Object
 from vcjob.core.checks.subject import Lookup, Subject
 
 ROOT_QUEUE = "root"
@@ -15,7 +16,8 @@ _QUEUE = ("spec", "queue")
 
 def check_references(subject: Subject, lookup: Lookup) -> Iterator[Problem]:
     """The queue exists, is open and a leaf; the priority class exists (else a warning)."""
-    yield from _check_queue(subject.job.spec.queue, lookup)
+    if lookup.queues is not None:
+        yield from _check_queue(subject.job.spec.queue, lookup.queues)
     name = subject.job.spec.priority_class_name
     if name and lookup.priority_classes is not None and name not in lookup.priority_classes:
         yield Problem(
@@ -26,10 +28,10 @@ def check_references(subject: Subject, lookup: Lookup) -> Iterator[Problem]:
         )
 
 
-def _check_queue(name: str, lookup: Lookup) -> Iterator[Problem]:
-    queue = lookup.queues.get(name)
+def _check_queue(name: str, queues: Mapping[str, Object]) -> Iterator[Problem]:
+    queue = queues.get(name)
     if queue is None:
-        hint = suggest(name, lookup.queues)
+        hint = suggest(name, queues)
         yield Problem(f'there is no queue "{name}"', _QUEUE, hint or "create the queue first")
         return
     state = (queue.get("status") or {}).get("state") or "Open"
@@ -39,7 +41,7 @@ def _check_queue(name: str, lookup: Lookup) -> Iterator[Problem]:
         )
     children = sorted(
         child
-        for child, other in lookup.queues.items()
+        for child, other in queues.items()
         if (other.get("spec") or {}).get("parent") == name and child != name
     )
     if name == ROOT_QUEUE:

@@ -36,10 +36,10 @@ class Subject(msgspec.Struct, frozen=True):
 class Lookup(msgspec.Struct, frozen=True):
     """What only a cluster knows: its Queues by name, and the names of its PriorityClasses.
 
-    ``priority_classes`` None means that they are not known.
+    None means that they are not known; then the rules that need them are left out.
     """
 
-    queues: Mapping[str, Object]
+    queues: Mapping[str, Object] | None = None
     priority_classes: frozenset[str] | None = None
 
 

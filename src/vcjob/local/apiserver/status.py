@@ -10,7 +10,7 @@ import msgspec
 
 from vcjob.api.errors import VcjobError
 from vcjob.api.kinds import Kind
-from vcjob.api.problems import Problem, format_path
+from vcjob.api.problems import Problem, format_path, sentence
 from vcjob.api.types import Object
 from vcjob.controller.cluster import (
     AlreadyExists,
@@ -128,7 +128,7 @@ def not_found(kind: Kind, name: str) -> Refused:
 def invalid(kind: Kind, name: str, problems: Iterable[Problem]) -> Refused:
     """An object that is wrong, with a cause for each problem."""
     causes = [
-        Cause("FieldValueInvalid", _sentence(problem), format_path(problem.path))
+        Cause("FieldValueInvalid", sentence(problem), format_path(problem.path))
         for problem in problems
     ]
     told = [f"{cause.field}: {cause.message}" if cause.field else cause.message for cause in causes]
@@ -168,7 +168,3 @@ def refusal_of(error: ClusterError, kind: Kind, name: str) -> Refused:
 def _named(kind: Kind, name: str) -> dict[str, Any]:
     details = {"name": name, "group": kind.group, "kind": kind.plural}
     return {key: value for key, value in details.items() if value}
-
-
-def _sentence(problem: Problem) -> str:
-    return f"{problem.message}; {problem.hint}" if problem.hint else problem.message
