@@ -103,6 +103,18 @@ OUR_ANNOTATIONS: tuple[OurAnnotation, ...] = (
     ),
 )
 
+WIDENING: tuple[str, ...] = (
+    NETWORK_POLICY_SOURCES,
+    NETWORK_POLICY_LABELS,
+    NETWORK_POLICY_ANNOTATIONS,
+    SERVICE_LABELS,
+    SERVICE_ANNOTATIONS,
+)
+"""Annotations by which who may only make Jobs has others reached, or other controllers act.
+
+On a cluster they work only where its administrator allows them.
+"""
+
 
 def pod_name(job: str, task: str, index: int) -> str:
     """Name of the pod of a task's replica: ``<job>-<task>-<index>``."""
