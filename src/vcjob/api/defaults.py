@@ -1,7 +1,7 @@
-"""What a Job gets that leaves fields out: rules of Volcano's mutating webhook and of the schema.
+"""What Jobs and Queues get that leave fields out: rules of Volcano's webhook and of the schema.
 
-Source: admission.md section 1; schema defaults: job-api.md section 3. The patch touches exactly
-the fields it sets, so that unknown fields of pod templates stay.
+Source: admission.md sections 1 and 5; schema defaults: job-api.md section 3. The patch touches
+exactly the fields it sets, so that unknown fields of pod templates stay.
 """
 
 import copy
@@ -55,6 +55,21 @@ def apply_defaults(
     for _ in _operations(defaulted, scheduler, requires):
         pass
     return defaulted
+
+
+def queue_default_operations(queue: Object) -> list[Operation]:
+    """The JSON patch that fills in what a Queue leaves out (admission.md section 5, "Queue")."""
+    defaulted = copy.deepcopy(queue)
+    spec = defaulted.get("spec")
+    if spec is None:
+        return [_set(defaulted, (), "spec", {"weight": 1, "reclaimable": True})]
+    if not isinstance(spec, dict):
+        return []
+    path: Path = ("spec",)
+    operations = [*_set_where_empty(spec, path, "weight", 1)]
+    if spec.get("reclaimable") is None:
+        operations.append(_set(spec, path, "reclaimable", True))
+    return operations
 
 
 def _operations(job: Object, scheduler: str, requires: Requires) -> Iterator[Operation]:

@@ -3,7 +3,12 @@ from typing import Any
 
 import pytest
 
-from vcjob.api.defaults import Operation, apply_defaults, default_operations
+from vcjob.api.defaults import (
+    Operation,
+    apply_defaults,
+    default_operations,
+    queue_default_operations,
+)
 
 
 def operations(spec: Any, **options: Any) -> list[tuple[str, str, Any]]:
@@ -97,3 +102,26 @@ def test_the_object_given_stays_as_it_is() -> None:
     assert apply_defaults(job) != before
     assert default_operations(job)[0] == Operation("add", "/spec/queue", "default")
     assert job == before
+
+
+@pytest.mark.parametrize(
+    ("queue", "patch"),
+    [
+        ({}, [Operation("add", "/spec", {"weight": 1, "reclaimable": True})]),
+        (
+            {"spec": {"weight": 0}},
+            [
+                Operation("replace", "/spec/weight", 1),
+                Operation("add", "/spec/reclaimable", True),
+            ],
+        ),
+        ({"spec": {"weight": 3, "reclaimable": False}}, []),
+        ({"spec": "junk"}, []),
+    ],
+)
+def test_queues_get_a_weight_and_lend_what_they_do_not_use(
+    queue: dict[str, Any], patch: list[Operation]
+) -> None:
+    before = copy.deepcopy(queue)
+    assert queue_default_operations(queue) == patch
+    assert queue == before

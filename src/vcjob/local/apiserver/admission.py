@@ -29,6 +29,7 @@ from vcjob.api.types import Object
 from vcjob.api.validation import FORMATS
 from vcjob.core.check import Lookup, check, check_update
 from vcjob.core.checks.objects import check_object
+from vcjob.core.checks.queue_objects import check_queue, queue_removal_problems
 from vcjob.local.apiserver.core_defaults import with_defaults
 from vcjob.local.apiserver.resources import Resource
 from vcjob.local.apiserver.schemas import OF_KINDS
@@ -36,7 +37,6 @@ from vcjob.local.apiserver.status import Refused, invalid
 from vcjob.local.apiserver.structural import completed, default_problems, faults, schema_problems
 from vcjob.plugins.registry import Registry
 
-_ROOT_QUEUES = ("default", "root")
 _UNCHANGEABLE: dict[Kind, tuple[tuple[str, ...], ...]] = {
     SECRET: (("type",),),
     PRIORITY_CLASS: (("value",), ("preemptionPolicy",)),
@@ -95,10 +95,8 @@ def admit_change(resource: Resource, new: Object, old: Object, plugins: Registry
 
 def check_queue_removal(name: str) -> None:
     """Refuse to delete the queues that every Job falls back on; raises Refused (403)."""
-    if name in _ROOT_QUEUES:
-        raise Refused(
-            403, f'queues.{QUEUE.group} "{name}" is forbidden: every Job needs this queue'
-        )
+    for problem in queue_removal_problems(name, None):
+        raise Refused(403, f'queues.{QUEUE.group} "{name}" is forbidden: {problem.message}')
 
 
 def _without_metadata(obj: Object) -> Object:
@@ -152,6 +150,8 @@ def _problems(resource: Resource, obj: Object) -> list[Problem]:
     if kind not in OF_KINDS:
         problems = check_fields(obj["metadata"], OBJECT_META, ("metadata",))
         return [*problems, *faults(obj, resource.schema or {})]
+    if kind == QUEUE:
+        return check_queue(obj, None)
     problems = check_fields(obj, OF_KINDS[kind])
     if kind == SECRET and not errors(problems):
         named = {**obj, "metadata": {"name": "any", **obj["metadata"]}}
