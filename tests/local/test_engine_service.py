@@ -240,6 +240,56 @@ def test_run_detached_hands_jobs_to_the_engine_and_starts_it_when_needed(service
     assert (bound.code, "vcjob engine start" in bound.err) == (2, True), bound
 
 
+def test_run_detached_makes_the_checks_of_run_with_the_same_words(service: Service) -> None:
+    unseen = task("unseen", ("sh", "/elsewhere/train.sh"))
+    unseen["template"]["spec"]["volumes"] = [{"name": "v", "hostPath": {"path": "/elsewhere"}}]
+    idle = task("idle", ("true",), 0, minAvailable=0)
+    idle["template"]["spec"]["hostNetwork"] = True
+    refused = write(service.directory, job("refused", unseen), name="refused.yaml")
+    warned = write(service.directory, job("warned", idle, minAvailable=0), name="warned.yaml")
+    for arguments in ((refused,), ("--strict", warned)):
+        followed, handed = (
+            run(service.directory, "run", *how, *arguments) for how in ((), ("--detach",))
+        )
+        assert (handed.code, handed.err) == (3, followed.err), handed
+        assert "nothing was started" in handed.err
+        assert service.vcjob("status").code == 1  # not even the engine
+    handed = run(service.directory, "run", "--detach", warned)
+    assert (handed.code, "hostNetwork" in handed.err, handed.out) == (0, True, "warned\n"), handed
+
+
+def test_run_detached_sees_what_the_engine_that_runs_shows_to_pods(service: Service) -> None:
+    script = service.directory / "programs" / "train.sh"
+    script.parent.mkdir()
+    script.write_text("echo trained\n")
+    show = ("-v", f"{script.parent}:/programs")
+    for name, options, code in (("a", show, 0), ("b", (), 0), ("c", show, 0)):
+        manifest = write(
+            service.directory,
+            job(name, task("only", ("sh", "/programs/train.sh"))),
+            {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "kept"}},
+        )
+        ended = run(service.directory, "run", "--detach", *options, manifest)
+        assert ended.code == code, ended
+        assert ("ConfigMap kept is there already" in ended.err) == (name != "a"), ended
+        service.until(JOB, name, phase("Completed"))
+    assert service.vcjob("stop").code == 0
+    refused = run(service.directory, "run", "--detach", manifest)
+    assert (refused.code, "/programs/train.sh is not visible" in refused.err) == (3, True), refused
+
+
+def test_run_detached_takes_namespaces_and_replicas_as_run_does(service: Service) -> None:
+    manifest = job("elsewhere", task("only", ("true",)))
+    manifest["metadata"]["namespace"] = "team"
+    path = write(service.directory, manifest)
+    ended = run(service.directory, "run", "--detach", "--scale", "only=3", path)
+    assert (ended.code, ended.out) == (0, "elsewhere\n"), ended
+    assert "namespace team is made" in ended.err
+    assert "vcjob logs -f elsewhere -n team" in ended.err
+    listed = run(service.directory, "get", "pods", "-n", "team", "-o", "name")
+    assert len(listed.out.split()) == 3, listed
+
+
 def test_started_as_a_service_it_gives_pods_what_its_options_say(service: Service) -> None:
     (service.directory / "data").mkdir()
     (service.directory / "data" / "file").write_text("shown\n")

@@ -11,7 +11,8 @@ import pytest
 from vcjob.api.kinds import CONFIG_MAP, POD, SERVICE
 from vcjob.api.types import Object
 from vcjob.controller.cluster import Cluster, NotFound
-from vcjob.local.engine import NODE_NAME, EngineOptions, LocalEngine
+from vcjob.local.engine import NODE_NAME, LocalEngine
+from vcjob.local.options import EngineOptions
 
 pytestmark = pytest.mark.local
 

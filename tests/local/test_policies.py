@@ -14,7 +14,8 @@ from vcjob.api.kinds import COMMAND, CONFIG_MAP, JOB, POD
 from vcjob.api.names import SUSPEND
 from vcjob.api.types import Object
 from vcjob.controller.cluster import EventType
-from vcjob.local.engine import EngineOptions, LocalEngine
+from vcjob.local.engine import LocalEngine
+from vcjob.local.options import EngineOptions
 
 pytestmark = pytest.mark.local
 

@@ -1,58 +1,65 @@
 """``vcjob run --detach``: Jobs go to the engine of this machine, which runs them on."""
 
 import asyncio
-from collections.abc import Sequence
 
 import click
+import msgspec
 
-from vcjob.api.kinds import JOB, find_kind
 from vcjob.api.types import Object
+from vcjob.cli.creating import Created, create_objects
 from vcjob.cli.engine_start import start_detached
 from vcjob.cli.exit_codes import ExitCode
 from vcjob.cli.manifests import Loaded
-from vcjob.cli.target import TargetOptions, find_server
-from vcjob.controller.cluster import AlreadyExists
-from vcjob.kubernetes.cluster import KubernetesCluster
-from vcjob.local.engine import EngineOptions
+from vcjob.cli.preparation import cleared, obstacles
+from vcjob.cli.target import TargetOptions, with_target
+from vcjob.local.machine_view import MachineView
+from vcjob.local.options import EngineOptions
+from vcjob.local.sandbox.python import PythonNotFound, find_python
 from vcjob.local.service.home import EngineHome
 from vcjob.local.service.serving import ServiceOptions
 
 
-def hand_over(loaded: Loaded, options: EngineOptions) -> int:
-    """Create the objects in the engine, started with ``options`` if none runs; the exit code."""
-    if not EngineHome.of_user().running():
+def hand_over(loaded: Loaded, options: EngineOptions, *, strict: bool) -> int:
+    """Create the objects in the engine, started with ``options`` if none runs; the exit code.
+
+    What speaks against the Jobs is told and refused as ``vcjob run`` does, with what pods of that
+    engine get of this machine in view. Raises UsageError.
+    """
+    home = EngineHome.of_user()
+    running = bool(home.running())
+    if running:
+        options = _settled(home, options)
+    try:
+        view = MachineView.of(options)
+    except PythonNotFound as error:
+        raise click.UsageError(str(error)) from error
+    if not cleared(obstacles(loaded, view), strict=strict):
+        return ExitCode.MANIFEST_REFUSED
+    if not running:
         code = start_detached(ServiceOptions(engine=options))
         if code:
             return code
-    elif options != EngineOptions():
-        raise click.UsageError(
-            "an engine runs already, and -v, --allow-host-path, --python and --map-users are "
-            "settled when it starts: vcjob engine stop, then vcjob engine start --detach with them"
-        )
-    objects = [other.object for other in loaded.others]
-    objects += [job.defaulted for job in loaded.jobs]
-    return asyncio.run(_create(objects))
+    created: Created = asyncio.run(with_target(create_objects, TargetOptions(), loaded=loaded))
+    for job in created.jobs:
+        _tell(job["metadata"])
+    return ExitCode.FAILED if created.present else ExitCode.COMPLETED
 
 
-async def _create(objects: Sequence[Object]) -> int:
-    code = ExitCode.COMPLETED
-    async with KubernetesCluster.of(find_server(TargetOptions())) as cluster:
-        for obj in objects:
-            kind = find_kind(obj["apiVersion"], obj["kind"])
-            assert kind is not None, "unknown kinds are refused when manifests are loaded"
-            metadata = obj["metadata"]
-            if kind.namespaced:
-                metadata = {"namespace": "default", **metadata}
-            try:
-                created = await cluster.create(kind, {**obj, "metadata": metadata})
-            except AlreadyExists:
-                click.echo(f"vcjob: {kind} {metadata['name']} is there already", err=True)
-                if kind == JOB:
-                    code = ExitCode.FAILED
-                continue
-            if kind == JOB:
-                _tell(created["metadata"])
-    return code
+def _settled(home: EngineHome, options: EngineOptions) -> EngineOptions:
+    """The options of the engine that runs; raises UsageError where ``options`` say otherwise."""
+    record = home.read_record()
+    settled = record.options if record else EngineOptions()
+    if options.python:
+        options = msgspec.structs.replace(options, python=find_python(options.python))
+    for option in EngineOptions.__struct_fields__:
+        asked = getattr(options, option)
+        if asked not in (getattr(EngineOptions(), option), getattr(settled, option)):
+            raise click.UsageError(
+                "an engine runs already, and -v, --allow-host-path, --python and --map-users are "
+                "settled when it starts: vcjob engine stop, then vcjob engine start --detach with "
+                "them"
+            )
+    return settled
 
 
 def _tell(metadata: Object) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from vcjob.local.engine import EngineOptions
+    from vcjob.local.options import EngineOptions
 
 Bind = tuple[Path, str, bool]
 """Source, target, read only."""
@@ -81,7 +81,7 @@ def engine_options(
         raise click.UsageError(
             "--map-users is for root; started by another user, pods have none of root's numbers"
         )
-    from vcjob.local.engine import EngineOptions
+    from vcjob.local.options import EngineOptions
 
     return EngineOptions(
         binds=binds,

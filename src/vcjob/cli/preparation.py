@@ -13,8 +13,11 @@ import msgspec
 from vcjob.api.problems import Path, Problem
 from vcjob.api.types import Job, Object
 from vcjob.cli.manifests import Loaded, LoadedJob, load_job
+from vcjob.cli.problems import print_problems
 from vcjob.core.blueprint import Blueprint
 from vcjob.core.scale import InvalidScaling, parse_scalings, scale, task_names
+from vcjob.local.agent.fields import unsupported
+from vcjob.local.machine_view import MachineView
 from vcjob.local.sandbox.launcher import BindMount, search_path
 from vcjob.local.sandbox.machine import Machine
 from vcjob.local.sandbox.paths import UnsafePath
@@ -27,6 +30,32 @@ from vcjob.plugins.registry import Registry, installed_plugins
 
 # Stands for the content of a volume, which nobody knows before the pod runs.
 _UNKNOWN = "/\N{SYMBOL FOR NULL}volume"
+
+
+def obstacles(loaded: Loaded, view: MachineView) -> Iterator[Problem]:
+    """What only shows with this machine and the installed plugins in view."""
+    yield from plugin_problems(loaded.jobs, installed_plugins(third_party=True))
+    yield from jobs_without_pods(loaded.jobs)
+    for job in loaded.jobs:
+        for number, task in enumerate(job.defaulted["spec"]["tasks"]):
+            path = ("spec", "tasks", number, "template")
+            for problem in unsupported(task["template"], view.maps, path):
+                yield job.document.place(problem)
+    yield from refused_host_paths(loaded.jobs, view.allowed)
+    yield from hidden_host_lists(loaded.jobs, view.binds)
+    yield from invisible_programs(loaded.jobs, view.machine, view.binds)
+    for warning in view.machine.warnings:
+        yield Problem(warning, warning=True)
+
+
+def cleared(problems: Iterable[Problem], *, strict: bool) -> bool:
+    """Show problems on standard error, and whether Jobs may start in spite of them; said if not."""
+    listed = list(problems)
+    print_problems(listed, err=True)
+    if any(strict or not problem.warning for problem in listed):
+        click.echo("vcjob: refused; nothing was started", err=True)
+        return False
+    return True
 
 
 class Scalings(msgspec.Struct, frozen=True):

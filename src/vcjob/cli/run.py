@@ -53,23 +53,21 @@ def run(
         raise click.UsageError("--timeout, --keep and --events are for Jobs that are followed here")
     # Imported here: --help must not pay for them.
     from vcjob.cli.manifests import load
-    from vcjob.cli.preparation import apply_scalings
-    from vcjob.cli.problems import print_problems
+    from vcjob.cli.preparation import apply_scalings, cleared
 
     scaled = apply_scalings(load(files), scales)
     loaded = scaled.loaded
     for change in scaled.changes:
         click.echo(f"vcjob: {change}", err=True)
-    print_problems(loaded.problems, err=True)
-    if loaded.problems if strict else loaded.errors:
-        return _refused()
+    if not cleared(loaded.problems, strict=strict):
+        return ExitCode.MANIFEST_REFUSED
     if not loaded.jobs:
         raise click.UsageError("there is no Job in the files")
 
     if detach:
         from vcjob.cli.handing_over import hand_over
 
-        return hand_over(loaded, options)
+        return hand_over(loaded, options, strict=strict)
 
     from vcjob.local.engine import LocalEngine
     from vcjob.local.node.probe import MachineCannot
@@ -89,8 +87,3 @@ def run(
     except (MachineCannot, StateUnusable) as error:
         click.echo(f"vcjob: this machine cannot run pods: {error}", err=True)
         return ExitCode.MACHINE_CANNOT
-
-
-def _refused() -> int:
-    click.echo("vcjob: refused; nothing was started", err=True)
-    return ExitCode.MANIFEST_REFUSED

@@ -5,30 +5,19 @@ import secrets
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import click
 import msgspec
 
 from vcjob.api.kinds import POD
 from vcjob.api.names import pod_name
-from vcjob.api.problems import Problem
 from vcjob.api.types import Job, Object
 from vcjob.cli.exit_codes import ExitCode
 from vcjob.cli.follow import Follower
 from vcjob.cli.manifests import Loaded, LoadedJob
 from vcjob.cli.podtext import column_width, decode, short_pod_name
-from vcjob.cli.preparation import (
-    hidden_host_lists,
-    invisible_programs,
-    jobs_without_pods,
-    plugin_problems,
-    refused_host_paths,
-)
-from vcjob.cli.problems import print_problems
+from vcjob.cli.preparation import cleared, obstacles
 from vcjob.cli.progress import PodEnd, container_ends, summary
 from vcjob.cli.screen import Screen, open_screen
-from vcjob.local.agent.fields import unsupported
 from vcjob.local.engine import LocalEngine
-from vcjob.plugins.registry import installed_plugins
 
 _MOST_ENDS_SHOWN = 10
 
@@ -43,11 +32,8 @@ class Settings(msgspec.Struct, frozen=True):
 
 def run_session(engine: LocalEngine, loaded: Loaded, settings: Settings) -> ExitCode:
     """Run the Jobs on a prepared engine, and end it; returns the exit code."""
-    problems = list(_obstacles(engine, loaded))
-    print_problems(problems, err=True)
-    if any(settings.strict or not problem.warning for problem in problems):
+    if not cleared(obstacles(loaded, engine.view), strict=settings.strict):
         engine.abandon()
-        click.echo("vcjob: refused; nothing was started", err=True)
         return ExitCode.MANIFEST_REFUSED
     jobs = [_named(job) for job in loaded.jobs]
     others = [other.object for other in loaded.others]
@@ -74,22 +60,6 @@ async def _run(
             ends = list(_ends(job, pods, engine))
             screen.result(summary(job, ending.seconds, ends, _shortened(engine.run.logs)))
     return ending.code
-
-
-def _obstacles(engine: LocalEngine, loaded: Loaded) -> Iterator[Problem]:
-    """What only shows with this machine and the installed plugins in view."""
-    yield from plugin_problems(loaded.jobs, installed_plugins(third_party=True))
-    yield from jobs_without_pods(loaded.jobs)
-    for job in loaded.jobs:
-        for number, task in enumerate(job.defaulted["spec"]["tasks"]):
-            path = ("spec", "tasks", number, "template")
-            for problem in unsupported(task["template"], engine.maps, path):
-                yield job.document.place(problem)
-    yield from refused_host_paths(loaded.jobs, engine.volumes.allowed)
-    yield from hidden_host_lists(loaded.jobs, engine.binds)
-    yield from invisible_programs(loaded.jobs, engine.machine, engine.binds)
-    for warning in engine.machine.warnings:
-        yield Problem(warning, warning=True)
 
 
 def _named(job: LoadedJob) -> Object:

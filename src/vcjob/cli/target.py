@@ -9,7 +9,7 @@ import asyncio
 import functools
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 import click
 import msgspec
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from vcjob.kubernetes.server import Server
 
 P = ParamSpec("P")
+R = TypeVar("R")
 CONTEXT_VARIABLE = "VCJOB_CONTEXT"
 
 
@@ -69,12 +70,18 @@ def on_target(
     @functools.wraps(function)
     def call(context: str, kubeconfig: str, namespace: str, **arguments: Any) -> int:
         options = TargetOptions(context, kubeconfig, namespace)
-        return asyncio.run(_call(function, options, arguments))
+        return asyncio.run(with_target(function, options, **arguments))
 
     return call  # type: ignore[return-value]
 
 
-async def _call(function: Any, options: TargetOptions, arguments: dict[str, Any]) -> int:
+async def with_target(
+    function: Callable[..., Awaitable[R]], options: TargetOptions, **arguments: Any
+) -> R:
+    """Call ``function`` with the target that the options name.
+
+    Raises EngineNotRunning, ClusterError, click.ClickException, and what it raises.
+    """
     from vcjob.kubernetes.cluster import KubernetesCluster
     from vcjob.kubernetes.errors import NotTrusted, Unreachable
 
@@ -85,14 +92,13 @@ async def _call(function: Any, options: TargetOptions, arguments: dict[str, Any]
     async with KubernetesCluster.of(server) as cluster:
         target = Target(cluster, options.namespace or server.namespace, local)
         try:
-            code: int = await function(target, **arguments)
+            return await function(target, **arguments)
         except (Unreachable, BaseExceptionGroup) as error:
             first = _first_of(error)
             silent = isinstance(first, Unreachable) and not isinstance(first, NotTrusted)
             if local and silent:
                 raise EngineNotRunning from first
             raise first from None
-    return code
 
 
 def _first_of(error: BaseException) -> BaseException:

@@ -29,6 +29,7 @@ from vcjob.local.agent.surroundings import AgentSettings, Surroundings
 from vcjob.local.capacity import machine_capacity, process_limit
 from vcjob.local.endpoint_slices import EndpointSlices
 from vcjob.local.machine_node import machine_node
+from vcjob.local.machine_view import MachineView, bind_mounts
 from vcjob.local.network.addresses import NODE_ADDRESS
 from vcjob.local.network.set_up import set_up_network
 from vcjob.local.networking import Networking
@@ -36,6 +37,7 @@ from vcjob.local.node.client import NodeClient, NodeGone, NodeOptions, NodeRefus
 from vcjob.local.node.etc_copy import etc_copy
 from vcjob.local.node.identity import UNPRIVILEGED_BASE, IdMaps
 from vcjob.local.node.namespaces import World
+from vcjob.local.options import EngineOptions
 from vcjob.local.patience import PatientCluster
 from vcjob.local.run_directory import leftovers, open_run, state_root
 from vcjob.local.sandbox.launcher import BindMount
@@ -53,21 +55,6 @@ _TAIL = 4096
 
 OnLine = Callable[[str, str, str, bytes], None]
 """Called with namespace, pod, container and one line of its output, without the newline."""
-
-
-class EngineOptions(msgspec.Struct, frozen=True):
-    """What a user lets pods have of this machine.
-
-    ``binds`` are (source, target, read only); ``python`` is an interpreter or an environment's
-    directory, "" for the default; hostPath volumes may reach below ``host_paths``; ``keep``
-    leaves the pods' files after the run. ``map_users`` gives the pods of root unprivileged numbers.
-    """
-
-    binds: tuple[tuple[Path, str, bool], ...] = ()
-    python: str = ""
-    host_paths: tuple[Path, ...] = ()
-    keep: bool = False
-    map_users: bool = False
 
 
 class Kept(msgspec.Struct, frozen=True):
@@ -146,10 +133,12 @@ class LocalEngine:
     @cached_property
     def binds(self) -> tuple[BindMount, ...]:
         """What the user shows to every pod."""
-        return tuple(
-            BindMount(str(source), target, read_only, file=source.is_file())
-            for source, target, read_only in self._options.binds
-        )
+        return bind_mounts(self._options)
+
+    @property
+    def view(self) -> MachineView:
+        """What pods will find; raises PythonNotFound."""
+        return MachineView(self.machine, self.maps, self.binds, self.volumes.allowed)
 
     @cached_property
     def volumes(self) -> VolumeWorld:

@@ -22,6 +22,7 @@ from pathlib import Path
 import msgspec
 
 from vcjob.api.errors import VcjobError
+from vcjob.local.options import EngineOptions
 from vcjob.local.run_directory import StateUnusable, state_root
 
 _LOCK_SECONDS = 5.0
@@ -42,7 +43,8 @@ class AlreadyRunning(VcjobError):
 class EngineRecord(msgspec.Struct, frozen=True):
     """An engine that runs: its process, since when (seconds since 1970), and how to reach it.
 
-    ``merged`` is the user's kubeconfig file that it was added to, or empty.
+    ``merged`` is the user's kubeconfig file that it was added to, or empty. ``options`` are those
+    it was started with, with the Python that was found.
     """
 
     pid: int
@@ -51,6 +53,7 @@ class EngineRecord(msgspec.Struct, frozen=True):
     kubeconfig: str
     version: str
     merged: str = ""
+    options: EngineOptions = EngineOptions()
 
 
 class EngineHome(msgspec.Struct, frozen=True):
@@ -144,13 +147,15 @@ class EngineHome(msgspec.Struct, frozen=True):
     def read_record(self) -> EngineRecord | None:
         """What the latest engine wrote about itself; None if there is nothing to read."""
         try:
-            return msgspec.json.decode(self.record.read_bytes(), type=EngineRecord)
+            return msgspec.json.decode(
+                self.record.read_bytes(), type=EngineRecord, dec_hook=lambda kind, text: kind(text)
+            )
         except (OSError, msgspec.DecodeError):
             return None
 
     def write_record(self, record: EngineRecord) -> None:
         """Tell where this engine can be found."""
-        write_private(self.record, msgspec.json.encode(record))
+        write_private(self.record, msgspec.json.encode(record, enc_hook=os.fspath))
 
     def forget(self, kubeconfig: Path) -> None:
         """Take away what is there only while an engine runs."""

@@ -22,7 +22,8 @@ from vcjob.api.errors import VcjobError
 from vcjob.local.apiserver.server import ApiServer, serve
 from vcjob.local.disk.database import Database
 from vcjob.local.doors.doors import doors
-from vcjob.local.engine import NODE_NAME, EngineOptions, Kept, LocalEngine
+from vcjob.local.engine import NODE_NAME, Kept, LocalEngine
+from vcjob.local.options import EngineOptions
 from vcjob.local.service import kubeconfigs
 from vcjob.local.service.credentials import Credentials, credentials
 from vcjob.local.service.home import EngineHome, EngineRecord, write_private
@@ -121,6 +122,9 @@ async def _serve(
             kubeconfig=str(options.kubeconfig or home.kubeconfig),
             version=__version__,
             merged=str(options.merge or ""),
+            options=msgspec.structs.replace(
+                options.engine, python=engine.machine.python.executable
+            ),
         )
         stack.callback(forget, home, record)
         _tell_clients(home, options, record, secrets)

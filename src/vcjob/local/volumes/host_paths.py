@@ -5,10 +5,11 @@ Source: Kubernetes documentation, "Volumes", hostPath types.
 
 import os
 import stat
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 
+from vcjob.local.sandbox.launcher import BindMount
 from vcjob.local.sandbox.paths import (
     make_directories_below,
     make_file_below,
@@ -40,6 +41,20 @@ _TYPES: Mapping[str, tuple[str, Callable[[int], bool]]] = {
     "FileOrCreate": ("a file", stat.S_ISREG),
     "Socket": ("a socket", stat.S_ISSOCK),
 }
+
+
+def allowed_directories(
+    host_paths: Iterable[str], binds: Sequence[BindMount]
+) -> tuple[Allowed, ...]:
+    """Directories that hostPath volumes may reach below: both kinds, links resolved."""
+    return (
+        *(Allowed(os.path.realpath(path)) for path in host_paths),
+        *(
+            Allowed(os.path.realpath(bind.source), bind.read_only)
+            for bind in binds
+            if not bind.file
+        ),
+    )
 
 
 def find_host_path(volume: HostPath, allowed: Sequence[Allowed]) -> HostPlace:

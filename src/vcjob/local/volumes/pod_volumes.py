@@ -16,7 +16,12 @@ from vcjob.local.sandbox.launcher import BindMount
 from vcjob.local.sandbox.paths import UnsafePath, checked_name, open_below, remove_tree
 from vcjob.local.volumes import atomic, plan
 from vcjob.local.volumes.content import File, Files, references, volume_files
-from vcjob.local.volumes.host_paths import Allowed, find_host_path, open_host_path
+from vcjob.local.volumes.host_paths import (
+    Allowed,
+    allowed_directories,
+    find_host_path,
+    open_host_path,
+)
 from vcjob.local.volumes.objects import Find, MissingReference, VolumeRefused
 from vcjob.local.volumes.ownership import (
     give_to_group,
@@ -45,14 +50,7 @@ class VolumeWorld(msgspec.Struct, frozen=True):
     @property
     def allowed(self) -> tuple[Allowed, ...]:
         """Directories that hostPath volumes may reach below: both kinds, links resolved."""
-        return (
-            *(Allowed(os.path.realpath(path)) for path in self.host_paths),
-            *(
-                Allowed(os.path.realpath(bind.source), bind.read_only)
-                for bind in self.binds
-                if not bind.file
-            ),
-        )
+        return allowed_directories(self.host_paths, self.binds)
 
 
 class ContainerMounts(msgspec.Struct, frozen=True):
