@@ -1,7 +1,7 @@
 import pytest
 
-from vcjob.api.problems import Problem
-from vcjob.cli.problems import count_of, printable, problem_lines
+from vcjob.api.problems import Problem, printable
+from vcjob.cli.problems import count_of, problem_lines
 
 
 @pytest.mark.parametrize(

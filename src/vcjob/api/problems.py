@@ -37,6 +37,18 @@ def format_path(path: Path) -> str:
     return text
 
 
+def printable(text: str) -> str:
+    """``text`` in one line without control characters: what comes from a manifest is untrusted."""
+    return "".join(char if char.isprintable() else _escape(char) for char in text)
+
+
+def _escape(char: str) -> str:
+    code = ord(char)
+    if code < 0x100:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
 def sentence(problem: Problem) -> str:
     """What is wrong and what would be right, in one line."""
     return f"{problem.message}; {problem.hint}" if problem.hint else problem.message

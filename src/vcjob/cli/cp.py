@@ -13,10 +13,10 @@ from pathlib import Path, PurePosixPath
 import click
 import msgspec
 
+from vcjob.api.problems import printable
 from vcjob.api.types import Object
 from vcjob.cli.execute import first_container
 from vcjob.cli.exit_codes import ExitCode
-from vcjob.cli.problems import printable
 from vcjob.cli.selection import Reference, ReferenceType, find_pod
 from vcjob.cli.target import Target, on_target
 

@@ -6,8 +6,8 @@ import click
 import msgspec
 import yaml
 
+from vcjob.api.problems import printable
 from vcjob.cli.exit_codes import ExitCode
-from vcjob.cli.problems import printable
 from vcjob.plugins.arguments import Argument, Value
 from vcjob.plugins.base import Plugin, PluginError
 from vcjob.plugins.registry import Registry, Source, installed_plugins

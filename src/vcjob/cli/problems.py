@@ -6,19 +6,7 @@ from typing import Any
 
 import click
 
-from vcjob.api.problems import Problem, format_path
-
-
-def printable(text: str) -> str:
-    """``text`` in one line without control characters: what comes from a manifest is untrusted."""
-    return "".join(char if char.isprintable() else _escape(char) for char in text)
-
-
-def _escape(char: str) -> str:
-    code = ord(char)
-    if code < 0x100:
-        return f"\\x{code:02x}"
-    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+from vcjob.api.problems import Problem, format_path, printable
 
 
 def problem_lines(problem: Problem, *, colour: bool) -> Iterator[str]:

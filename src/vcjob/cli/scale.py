@@ -3,9 +3,9 @@
 import click
 
 from vcjob.api.kinds import JOB
+from vcjob.api.problems import printable
 from vcjob.api.types import Job
 from vcjob.cli.exit_codes import ExitCode
-from vcjob.cli.problems import printable
 from vcjob.cli.selection import JobNameType, find_job
 from vcjob.cli.target import Target, on_target
 from vcjob.controller.cluster import Conflict

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from vcjob.cli.problems import printable
+from vcjob.api.problems import printable
 from vcjob.core.times import seconds_of, short_duration
 
 NONE = "<none>"

@@ -6,13 +6,13 @@ import click
 import msgspec
 
 from vcjob.api.kinds import JOB
+from vcjob.api.problems import printable
 from vcjob.api.suggestions import suggest
 from vcjob.api.types import Job, Object
 from vcjob.cli.delete import until_gone
 from vcjob.cli.durations import DurationType
 from vcjob.cli.exit_codes import ExitCode, of_phases
 from vcjob.cli.following import changes
-from vcjob.cli.problems import printable
 from vcjob.cli.progress import FINAL_PHASES
 from vcjob.cli.selection import JobNameType, find_job
 from vcjob.cli.target import Target, on_target
