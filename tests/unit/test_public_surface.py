@@ -55,6 +55,7 @@ def test_commands() -> None:
         *("ls", "get", "describe", "logs", "events", "wait"),
         *("suspend", "resume", "scale", "delete"),
         *("exec", "cp", "port-forward"),
+        *("manifests",),
         *("engine", "completion"),
     ]
 

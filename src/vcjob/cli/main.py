@@ -42,6 +42,9 @@ _SECTIONS = {
         "cp": ("vcjob.cli.cp", "cp", "Copy files from or to a pod."),
         "port-forward": ("vcjob.cli.port_forward", "port_forward", "Reach ports of a pod here."),
     },
+    "On a cluster": {
+        "manifests": ("vcjob.cli.install", "manifests", "Print what is to be installed on one."),
+    },
     "Others": {
         "engine": ("vcjob.cli.engine", "engine", "Serve this machine to Kubernetes clients."),
         "completion": ("vcjob.cli.completion", "completion", "Print a shell's completion script."),

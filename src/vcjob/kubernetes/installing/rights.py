@@ -1,0 +1,300 @@
+"""What the operator and the webhook may do, as one table.
+
+The roles that are installed are made from it, and docs/security.md shows it. Tests compare it with
+what the code asks for: no right is lacking, and none is there without use unless its row says why.
+
+Source: Kubernetes documentation, "Using RBAC Authorization" and "Authorization Overview" (verbs).
+"""
+
+from collections.abc import Iterator
+from enum import StrEnum
+
+import msgspec
+
+from vcjob.api.kinds import (
+    COMMAND,
+    CONFIG_MAP,
+    EVENT,
+    JOB,
+    LEASE,
+    MUTATING_WEBHOOK_CONFIGURATION,
+    NETWORK_POLICY,
+    NODE,
+    PERSISTENT_VOLUME_CLAIM,
+    POD,
+    POD_GROUP,
+    PRIORITY_CLASS,
+    QUEUE,
+    SECRET,
+    SERVICE,
+    VALIDATING_WEBHOOK_CONFIGURATION,
+    Kind,
+)
+from vcjob.kubernetes.installing.installation import (
+    CERTIFICATE_SECRET,
+    OPERATOR,
+    VOLCANO_LEASES,
+    WEBHOOK,
+    Installation,
+)
+
+
+class Scope(StrEnum):
+    """Where a right holds."""
+
+    JOBS = "namespaces of Jobs"
+    CLUSTER = "cluster"
+    OWN = "own namespace"
+    VOLCANO = "Volcano's namespace"
+
+
+class Feature(StrEnum):
+    """What needs a right. Each can be told apart in the table, and some can be left out."""
+
+    JOBS = "Jobs"
+    GANGS = "Gangs"
+    PLUGINS = "Objects of plugins"
+    KEYS = "Keys of the plugin ssh"
+    VOLUMES = "Job volumes"
+    EVENTS = "Events"
+    QUEUES = "Queues and priorities"
+    BUILTIN = "Gangs admitted by the operator"
+    ELECTION = "Leader election"
+    BESIDE = "Beside Volcano"
+    TAKING_OVER = "Taking over from Volcano"
+    ADMISSION = "Admission"
+    CERTIFICATE = "The webhook's certificate"
+
+
+class Right(msgspec.Struct, frozen=True, kw_only=True):
+    """One row: the verbs that an account may use on a kind, and why.
+
+    ``names`` are the only objects it holds for; none means all. ``unasked`` are those of the verbs
+    that no request of ours uses, which ``why`` has to explain.
+    """
+
+    feature: Feature
+    kind: Kind
+    verbs: tuple[str, ...]
+    why: str
+    subresource: str = ""
+    names: tuple[str, ...] = ()
+    scope: Scope = Scope.JOBS
+    account: str = OPERATOR
+    unasked: tuple[str, ...] = ()
+
+    @property
+    def resource(self) -> str:
+        """The resource as roles name it: ``jobs`` or ``jobs/status``."""
+        return f"{self.kind.plural}/{self.subresource}" if self.subresource else self.kind.plural
+
+
+_FOLLOW = ("list", "watch")
+_KEEP_UP = ("create", "delete", "get", "list", "patch", "watch")
+
+
+def _of_plugin(kind: Kind, why: str) -> Right:
+    return Right(feature=Feature.PLUGINS, kind=kind, verbs=_KEEP_UP, why=why)
+
+
+RIGHTS: tuple[Right, ...] = (
+    Right(
+        feature=Feature.JOBS,
+        kind=JOB,
+        verbs=("delete", "get", "list", "patch", "watch"),
+        why="Follows Jobs, writes the names of their claims into them, deletes them when "
+        "`ttlSecondsAfterFinished` is over.",
+    ),
+    Right(
+        feature=Feature.JOBS,
+        kind=JOB,
+        subresource="status",
+        verbs=("patch",),
+        why="Writes phase, counts and what must outlive a crash.",
+    ),
+    Right(
+        feature=Feature.JOBS,
+        kind=JOB,
+        subresource="finalizers",
+        verbs=("update",),
+        unasked=("update",),
+        why="Never asked for: clusters with the admission plugin "
+        "OwnerReferencesPermissionEnforcement want it of whoever makes objects that a Job owns.",
+    ),
+    Right(
+        feature=Feature.JOBS,
+        kind=COMMAND,
+        verbs=("delete", "get", "list", "watch"),
+        why="Carries out orders (suspend, resume) and takes them away.",
+    ),
+    Right(
+        feature=Feature.JOBS,
+        kind=POD,
+        verbs=_KEEP_UP,
+        why="Makes the pods of Jobs, marks and deletes them. RBAC knows no labels: the right is "
+        "for all pods there.",
+    ),
+    Right(
+        feature=Feature.GANGS,
+        kind=POD_GROUP,
+        verbs=_KEEP_UP,
+        why="Makes a Job's PodGroup, which says how many pods must start together.",
+    ),
+    _of_plugin(CONFIG_MAP, "Host lists (svc)."),
+    _of_plugin(SERVICE, "Host names (svc), the head of a cluster (ray)."),
+    _of_plugin(NETWORK_POLICY, "Only pods of a Job reach each other (svc)."),
+    Right(
+        feature=Feature.KEYS,
+        kind=SECRET,
+        verbs=("create", "delete", "get", "patch"),
+        why="One Secret for each Job with the plugin ssh, asked for by its name. Secrets are "
+        "neither listed nor watched. `--no-secrets` leaves this out.",
+    ),
+    Right(
+        feature=Feature.VOLUMES,
+        kind=PERSISTENT_VOLUME_CLAIM,
+        verbs=("create", "get", "list", "watch"),
+        why="Makes the claims of `spec.volumes`, waits for those that others make. Never deletes "
+        "or changes one.",
+    ),
+    Right(
+        feature=Feature.EVENTS,
+        kind=EVENT,
+        verbs=("create", "get", "patch"),
+        why="Tells about Jobs; counts what is said again.",
+    ),
+    Right(
+        feature=Feature.QUEUES,
+        kind=QUEUE,
+        verbs=("create", *_FOLLOW),
+        scope=Scope.CLUSTER,
+        why="Jobs wait for a queue that there is not. Makes the Queues `root` and `default` when "
+        "they are missing; a right to create cannot be limited to names.",
+    ),
+    Right(
+        feature=Feature.QUEUES,
+        kind=PRIORITY_CLASS,
+        verbs=_FOLLOW,
+        scope=Scope.CLUSTER,
+        why="The order in which a Job's tasks count for its minimum.",
+    ),
+    Right(
+        feature=Feature.BUILTIN,
+        kind=NODE,
+        verbs=_FOLLOW,
+        scope=Scope.CLUSTER,
+        why="What nodes have room for. `--scheduler volcano` leaves this out.",
+    ),
+    Right(
+        feature=Feature.BUILTIN,
+        kind=POD,
+        verbs=_FOLLOW,
+        scope=Scope.CLUSTER,
+        why="What others' pods use up. `--scheduler volcano` leaves this out.",
+    ),
+    Right(
+        feature=Feature.ELECTION,
+        kind=LEASE,
+        verbs=("get", "patch"),
+        names=(OPERATOR,),
+        scope=Scope.OWN,
+        why="One replica works, the others wait.",
+    ),
+    Right(
+        feature=Feature.ELECTION,
+        kind=LEASE,
+        verbs=("create",),
+        scope=Scope.OWN,
+        why="Makes that Lease; a right to create cannot be limited to names.",
+    ),
+    Right(
+        feature=Feature.BESIDE,
+        kind=LEASE,
+        verbs=("get",),
+        names=VOLCANO_LEASES,
+        scope=Scope.VOLCANO,
+        why="Sees whether Volcano's controller and scheduler work. Where Volcano is not known to "
+        "be there, the right is for Leases of these names in any namespace.",
+    ),
+    Right(
+        feature=Feature.TAKING_OVER,
+        kind=LEASE,
+        verbs=("patch",),
+        names=VOLCANO_LEASES[:1],
+        scope=Scope.VOLCANO,
+        why="Holds the Lease of Volcano's controller so that it waits. Only with `--take-over`.",
+    ),
+    Right(
+        feature=Feature.TAKING_OVER,
+        kind=LEASE,
+        verbs=("create",),
+        scope=Scope.VOLCANO,
+        why="Makes that Lease where there is none. Only with `--take-over`.",
+    ),
+    Right(
+        feature=Feature.ADMISSION,
+        account=WEBHOOK,
+        kind=QUEUE,
+        verbs=_FOLLOW,
+        scope=Scope.CLUSTER,
+        why="Refuses Jobs for a queue that there is not, is closed or has queues below it.",
+    ),
+    Right(
+        feature=Feature.ADMISSION,
+        account=WEBHOOK,
+        kind=PRIORITY_CLASS,
+        verbs=_FOLLOW,
+        scope=Scope.CLUSTER,
+        why="Warns of a priority class that there is not.",
+    ),
+    Right(
+        feature=Feature.CERTIFICATE,
+        account=WEBHOOK,
+        kind=SECRET,
+        verbs=("get", "patch"),
+        names=(CERTIFICATE_SECRET,),
+        scope=Scope.OWN,
+        why="Keeps its certificate there, for all replicas, and renews it.",
+    ),
+    Right(
+        feature=Feature.CERTIFICATE,
+        account=WEBHOOK,
+        kind=SECRET,
+        verbs=("create",),
+        scope=Scope.OWN,
+        why="Makes that Secret; a right to create cannot be limited to names.",
+    ),
+    *(
+        Right(
+            feature=Feature.CERTIFICATE,
+            account=WEBHOOK,
+            kind=kind,
+            verbs=("get", "patch"),
+            names=(WEBHOOK,),
+            scope=Scope.CLUSTER,
+            why="Writes into it who signed the certificate.",
+        )
+        for kind in (MUTATING_WEBHOOK_CONFIGURATION, VALIDATING_WEBHOOK_CONFIGURATION)
+    ),
+)
+
+
+def granted(installation: Installation) -> Iterator[Right]:
+    """The rows that an installation needs."""
+    return (right for right in RIGHTS if _is_needed(right, installation))
+
+
+def _is_needed(right: Right, installation: Installation) -> bool:
+    if right.account == WEBHOOK:
+        return installation.has_webhook
+    if right.scope is Scope.CLUSTER and installation.roles_only:
+        return False
+    match right.feature:
+        case Feature.KEYS:
+            return installation.secrets
+        case Feature.BUILTIN:
+            return installation.scheduler != "volcano"
+        case Feature.TAKING_OVER:
+            return installation.take_over
+        case _:
+            return True
