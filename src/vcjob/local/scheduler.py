@@ -12,17 +12,10 @@ from vcjob.api.kinds import NODE, POD, POD_GROUP, PRIORITY_CLASS, QUEUE, Kind
 from vcjob.api.quantity import parse_quantity
 from vcjob.api.types import Object
 from vcjob.controller.cluster import AlreadyExists, Cluster, Conflict, EventType, Gone, NotFound
-from vcjob.core.scheduling.gangs import (
-    DEFAULT_QUEUE,
-    ROOT,
-    Amounts,
-    Gang,
-    QueueLimits,
-    Wait,
-    admissions,
-    shortage,
-)
+from vcjob.core.scheduling.amounts import Amounts
+from vcjob.core.scheduling.gangs import DEFAULT_QUEUE, ROOT, QueueLimits, admissions
 from vcjob.core.scheduling.ledger import BookedGang, BookedPod, Key, Ledger, key_of
+from vcjob.core.scheduling.places import Gang, OneMachine, Wait, shortage
 from vcjob.core.scheduling.requests import new_queue, queue_limits
 from vcjob.core.times import timestamp
 
@@ -166,7 +159,8 @@ class Scheduler:
         waiting = self._ledger.waiting_gangs(self._classes)
         gangs = [gang for _, gang in waiting.values()]
         held = self._ledger.held_by_queue()
-        for gang, wait in list(admissions(gangs, self._queues, self._capacity, held)):
+        place = OneMachine(self._capacity, held.values())
+        for gang, wait in list(admissions(gangs, self._queues, place, held)):
             key, _ = waiting[gang.uid]
             if wait is None:
                 await self._write(key, gang.uid, self._admitted(gang))

@@ -10,17 +10,19 @@ from fractions import Fraction
 
 from vcjob.api.names import GROUP_NAME, TASK_SPEC
 from vcjob.api.types import Object
-from vcjob.core.scheduling.gangs import DEFAULT_QUEUE, Amounts, Gang
+from vcjob.core.scheduling.amounts import NOTHING, Amounts, add
+from vcjob.core.scheduling.gangs import DEFAULT_QUEUE
+from vcjob.core.scheduling.places import Gang
 from vcjob.core.scheduling.priorities import priority_of
-from vcjob.core.scheduling.requests import NOTHING, amounts_of, pod_requests
+from vcjob.core.scheduling.requests import amounts_of, pod_requests
 from vcjob.core.times import seconds_of
 
 Key = tuple[str, str]
 """Namespace and name."""
 
 _ZERO = Fraction(0)
-_FINISHED = ("Succeeded", "Failed")
-# Kubernetes' own classes exist without an object.
+FINISHED = ("Succeeded", "Failed")
+"""Phases of pods that no longer take room."""
 
 
 @dataclass
@@ -28,7 +30,7 @@ class BookedPod:
     """What counts of a pod. ``told`` is why it could not be bound, as last written on it.
 
     A gated pod (``spec.schedulingGates``) is not bound and does not count as there, until whoever
-    set its gates has removed them.
+    set its gates has removed them. A held one has no gate but the scheduler's own.
     """
 
     key: Key
@@ -40,15 +42,35 @@ class BookedPod:
     is_leaving: bool
     is_gated: bool
     requests: Amounts
+    is_held: bool = False
     told: str = ""
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether its containers have ended for good."""
+        return self.phase in FINISHED
+
+    @property
+    def is_standing(self) -> bool:
+        """Whether it has started, and stays."""
+        return (self.is_bound or self.is_finished) and not self.is_leaving
+
+    @property
+    def is_let_go(self) -> bool:
+        """Whether it may be bound, is not, and stays."""
+        return not (
+            self.is_bound or self.is_finished or self.is_leaving or self.is_gated or self.is_held
+        )
 
 
 @dataclass
 class BookedGang:
     """A gang and its pods; ``group`` is None while only pods of it are known.
 
-    ``requested`` sums what its unfinished pods request, ``bound`` that of the bound ones among
-    them.
+    ``of_task`` counts the pods that are there to stay, by task, ``standing`` those of them that
+    have started, and ``let_go`` those that may but have not. ``refused`` are the latter that the
+    scheduler found no node for. ``requested`` sums what its unfinished pods request, ``bound`` that
+    of the bound ones among them.
     """
 
     group: Object | None = None
@@ -57,7 +79,9 @@ class BookedGang:
     unbound: dict[str, BookedPod] = field(default_factory=dict)
     phases: Counter[str] = field(default_factory=Counter)
     of_task: Counter[str] = field(default_factory=Counter)
-    gated: int = 0
+    standing: Counter[str] = field(default_factory=Counter)
+    let_go: Counter[str] = field(default_factory=Counter)
+    refused: dict[str, BookedPod] = field(default_factory=dict)
     requested: dict[str, Fraction] = field(default_factory=dict)
     bound: dict[str, Fraction] = field(default_factory=dict)
 
@@ -90,7 +114,7 @@ class BookedGang:
 
         A PodGroup may ask for fewer pods than its tasks' minimums sum up to; then any will do.
         """
-        if len(self.pods) - self.gated < self.least:
+        if self.of_task.total() < self.least:
             return False
         of_task: Mapping[str, int] = self._spec.get("minTaskMember") or {}
         if sum(of_task.values()) > self.least:
@@ -98,8 +122,8 @@ class BookedGang:
         return all(self.of_task[task] >= count for task, count in of_task.items())
 
     def started(self) -> int:
-        """How many of its pods are bound, or were before they began to leave."""
-        return len(self.pods) - len(self.unbound) - self.gated
+        """How many of its pods are bound or have ended, and stay."""
+        return self.standing.total()
 
     def holds(self) -> Amounts:
         """What it takes of the machine: at least its minimum from admission until it starts."""
@@ -120,9 +144,14 @@ class Ledger:
     ``changed`` are gangs whose phase or counts may have to be written, ``to_bind`` those with pods
     that may now be bound, until the scheduler takes them. ``room_grew`` says that a gang that
     waits may fit by now.
+
+    Args:
+        gate: the scheduling gate by which the scheduler holds pods until they may start; without
+            one, pods wait for it to bind them.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, gate: str = "") -> None:
+        self._gate = gate
         self.gangs: dict[Key, BookedGang] = {}
         self.waiting: dict[Key, None] = {}
         self.changed: dict[Key, None] = {}
@@ -160,7 +189,7 @@ class Ledger:
             return
         if old:
             self._take_out(gang, old)
-        new = None if gone else _booked(pod, old)
+        new = None if gone else self._booked(pod, old)
         if new:
             self._put_in(gang, new)
             if not new.is_bound:
@@ -175,7 +204,7 @@ class Ledger:
         held: dict[str, dict[str, Fraction]] = {}
         for gang in self.gangs.values():
             if amounts := gang.holds():
-                _add(held.setdefault(gang.queue, {}), amounts, 1)
+                add(held.setdefault(gang.queue, {}), amounts)
         return held
 
     def waiting_gangs(self, classes: Mapping[str, Object]) -> dict[str, tuple[Key, Gang]]:
@@ -202,30 +231,56 @@ class Ledger:
         self.room_grew = True
         self.to_bind.update((key, None) for key, gang in self.gangs.items() if gang.unbound)
 
+    def _booked(self, pod: Object, old: BookedPod | None) -> BookedPod:
+        metadata, spec, status = pod["metadata"], pod.get("spec") or {}, pod.get("status") or {}
+        is_bound = bool(spec.get("nodeName"))
+        gates = () if is_bound else [one.get("name") for one in spec.get("schedulingGates") or ()]
+        told = old.told if old else ""
+        if self._gate:
+            told = "" if is_bound else _refusal(status)
+        return BookedPod(
+            key_of(pod),
+            metadata["uid"],
+            version_of(pod),
+            (metadata.get("annotations") or {}).get(TASK_SPEC, ""),
+            status.get("phase") or "Pending",
+            is_bound,
+            bool(metadata.get("deletionTimestamp")),
+            any(gate != self._gate for gate in gates),
+            old.requests if old else pod_requests(spec),
+            bool(gates) and all(gate == self._gate for gate in gates),
+            told,
+        )
+
     def _put_in(self, gang: BookedGang, pod: BookedPod) -> None:
         gang.pods[pod.uid] = pod
         if not (pod.is_bound or pod.is_leaving or pod.is_gated):
             gang.unbound[pod.uid] = pod
+        if pod.told and pod.is_let_go and self._gate:
+            gang.refused[pod.uid] = pod
         self._count(gang, pod, 1)
 
     def _take_out(self, gang: BookedGang, pod: BookedPod) -> None:
         del gang.pods[pod.uid]
         gang.unbound.pop(pod.uid, None)
+        gang.refused.pop(pod.uid, None)
         self._count(gang, pod, -1)
 
     def _count(self, gang: BookedGang, pod: BookedPod, times: int) -> None:
-        if pod.is_gated:
-            gang.gated += times
-        else:
-            gang.of_task[pod.task] += times
         if not pod.is_leaving:
             gang.phases[pod.phase] += times
-        if pod.phase in _FINISHED or not pod.requests:
+            if not pod.is_gated:
+                gang.of_task[pod.task] += times
+        if pod.is_standing:
+            gang.standing[pod.task] += times
+        elif pod.is_let_go:
+            gang.let_go[pod.task] += times
+        if pod.is_finished or not pod.requests:
             return
-        _add(gang.requested, pod.requests, times)
+        add(gang.requested, pod.requests, times)
         if pod.is_bound:
-            _add(gang.bound, pod.requests, times)
-            _add(self.used, pod.requests, times)
+            add(gang.bound, pod.requests, times)
+            add(self.used, pod.requests, times)
 
     def _drop_if_empty(self, key: Key) -> None:
         gang = self.gangs[key]
@@ -245,26 +300,14 @@ def version_of(obj: Object) -> int:
     return int(obj["metadata"]["resourceVersion"])
 
 
-def _booked(pod: Object, old: BookedPod | None) -> BookedPod:
-    metadata, spec = pod["metadata"], pod.get("spec") or {}
-    return BookedPod(
-        key_of(pod),
-        metadata["uid"],
-        version_of(pod),
-        (metadata.get("annotations") or {}).get(TASK_SPEC, ""),
-        (pod.get("status") or {}).get("phase") or "Pending",
-        bool(spec.get("nodeName")),
-        bool(metadata.get("deletionTimestamp")),
-        bool(spec.get("schedulingGates")) and not spec.get("nodeName"),
-        old.requests if old else pod_requests(spec),
-        old.told if old else "",
-    )
-
-
 def _takes_room(pod: BookedPod) -> bool:
-    return pod.is_bound and pod.phase not in _FINISHED
+    return pod.is_bound and not pod.is_finished
 
 
-def _add(total: dict[str, Fraction], amounts: Amounts, times: int) -> None:
-    for name, amount in amounts.items():
-        total[name] = total.get(name, _ZERO) + amount * times
+def _refusal(status: Object) -> str:
+    """What a scheduler says of a pod that it found no node for; empty if it says nothing."""
+    for condition in status.get("conditions") or ():
+        refused = condition.get("status") == "False" and condition.get("reason") == "Unschedulable"
+        if refused and condition.get("type") == "PodScheduled":
+            return condition.get("message") or "no reason given"
+    return ""

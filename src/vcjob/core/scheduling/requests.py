@@ -3,17 +3,16 @@ again for quotas."""
 
 from collections.abc import Mapping
 from fractions import Fraction
-from types import MappingProxyType
 from typing import Any
 
 from vcjob.api.kinds import QUEUE
 from vcjob.api.quantity import InvalidQuantity, parse_quantity
 from vcjob.api.types import Object
-from vcjob.core.scheduling.gangs import ROOT, Amounts, QueueLimits
+from vcjob.core.scheduling.amounts import NOTHING, Amounts
+from vcjob.core.scheduling.gangs import ROOT, QueueLimits
 from vcjob.core.usage import pod_usage
 
 _OF_QUOTAS = ("requests.", "limits.", "count/")
-NOTHING: Amounts = MappingProxyType({})
 
 
 def amounts_of(resources: Mapping[str, Any] | None) -> Amounts:

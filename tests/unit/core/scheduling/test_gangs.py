@@ -1,11 +1,14 @@
 """Admission of gangs: what must hold whatever gangs, queues and machine there are."""
 
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vcjob.core.scheduling.gangs import Amounts, Gang, QueueLimits, admissions, ancestry, shortage
+from vcjob.core.scheduling.amounts import Amounts
+from vcjob.core.scheduling.gangs import QueueLimits, admissions, ancestry
+from vcjob.core.scheduling.places import Gang, OneMachine, Wait, shortage
 
 RESOURCES = ("cpu", "memory", "nvidia.com/gpu")
 QUEUES = ("root", "default", "team", "night")
@@ -39,6 +42,15 @@ queues = st.dictionaries(st.sampled_from(QUEUES), limits)
 held = st.dictionaries(st.sampled_from(QUEUES), amounts)
 
 
+def answered(
+    waiting: Iterable[Gang],
+    limited: dict[str, QueueLimits],
+    capacity: Amounts,
+    used: Mapping[str, Amounts],
+) -> list[tuple[Gang, Wait | None]]:
+    return list(admissions(waiting, limited, OneMachine(capacity, used.values()), used))
+
+
 def total(parts: list[Amounts]) -> dict[str, Fraction]:
     return {name: sum((part.get(name, Fraction(0)) for part in parts), Fraction(0))
             for name in RESOURCES}  # fmt: skip
@@ -51,7 +63,7 @@ def test_every_gang_is_answered_once_and_what_is_admitted_fits_together(
     capacity: dict[str, Fraction],
     used: dict[str, dict[str, Fraction]],
 ) -> None:
-    answers = list(admissions(waiting, limited, capacity, used))
+    answers = answered(waiting, limited, capacity, used)
     assert sorted(gang.uid for gang, _ in answers) == sorted(gang.uid for gang in waiting)
     admitted = [gang for gang, wait in answers if wait is None]
     for name, amount in total([gang.needs for gang in admitted]).items():
@@ -74,14 +86,14 @@ def test_a_gang_that_waits_is_told_why_and_one_that_never_fits_so(
     capacity: dict[str, Fraction],
     used: dict[str, dict[str, Fraction]],
 ) -> None:
-    for gang, wait in admissions(waiting, limited, capacity, used):
+    for gang, wait in answered(waiting, limited, capacity, used):
         if wait is None:
             continue
         assert wait.message
         if wait.reason == "ExceedsMachine":
             assert any(amount > capacity.get(name, 0) for name, amount in gang.needs.items())
         if wait.reason == "NotEnoughResources":
-            alone = list(admissions([gang], limited, capacity, {}))
+            alone = answered([gang], limited, capacity, {})
             assert alone == [(gang, None)]
 
 
@@ -94,8 +106,8 @@ def test_the_order_in_which_gangs_are_named_does_not_matter(
 ) -> None:
     distinct = list({(gang.queue, gang.priority, gang.created, gang.name): gang
                      for gang in waiting}.values())  # fmt: skip
-    there = list(admissions(distinct, limited, capacity, used))
-    back = list(admissions(reversed(distinct), limited, capacity, used))
+    there = answered(distinct, limited, capacity, used)
+    back = answered(reversed(distinct), limited, capacity, used)
     assert there == back
 
 
@@ -104,7 +116,7 @@ def test_of_queues_of_equal_priority_the_one_that_holds_least_for_its_weight_is_
     waiting = [Gang(f"{queue}{number}", f"{queue}{number}", queue, {"cpu": Fraction(1)},
                     created=float(number))
                for queue in "ab" for number in range(4)]  # fmt: skip
-    answers = admissions(waiting, limited, {"cpu": Fraction(4)}, {})
+    answers = answered(waiting, limited, {"cpu": Fraction(4)}, {})
     admitted = [gang.uid for gang, wait in answers if wait is None]
     assert admitted == ["a0", "b0", "b1", "b2"]
 
@@ -112,7 +124,7 @@ def test_of_queues_of_equal_priority_the_one_that_holds_least_for_its_weight_is_
 def test_a_queue_of_higher_priority_goes_first() -> None:
     limited = {"a": QueueLimits("a"), "z": QueueLimits("z", priority=1)}
     waiting = [Gang(name, name, name, {"cpu": Fraction(1)}) for name in "az"]
-    answers = admissions(waiting, limited, {"cpu": Fraction(1)}, {})
+    answers = answered(waiting, limited, {"cpu": Fraction(1)}, {})
     assert [gang.uid for gang, wait in answers if wait is None] == ["z"]
 
 
