@@ -4,7 +4,7 @@ import asyncio
 import heapq
 import itertools
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeVar
 
 from faults import ControllerCrash
@@ -61,7 +61,9 @@ class Simulation:
         self,
         registry: Registry | None = None,
         wrap: Callable[[Store], Cluster] = lambda store: store,
+        controller_options: Mapping[str, Any] | None = None,
     ) -> None:
+        self.controller_options = controller_options or {}
         self.clock = ManualClock()
         numbers = itertools.count(1)
         self.store = Store(
@@ -92,7 +94,7 @@ class Simulation:
                 continue
         self.controller = Controller(
             self.cluster, self.registry, self.clock, jitter=random.Random(1),
-            make_key_pair=self.make_key_pair,
+            make_key_pair=self.make_key_pair, **self.controller_options,
         )  # fmt: skip
         self._running = asyncio.create_task(self.controller.run())
 

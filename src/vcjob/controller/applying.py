@@ -95,6 +95,10 @@ class Applier:
                     self._records.take(kind, EventType.MODIFIED, stored)
                 case Remove():
                     await self._delete(step)
+        except NotFound:
+            if isinstance(step, Repair):
+                self._records.is_gone(step.kind, step.namespace, step.name)
+            raise
         except (Forbidden, Invalid) as error:
             reason = "PodGroupError" if step.kind == POD_GROUP else f"{step.kind}Error"
             raise InTheWay(Trouble(reason, str(error))) from error

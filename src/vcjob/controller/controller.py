@@ -1,9 +1,10 @@
 """The controller of Jobs: watches in, plans made and carried out, until it is cancelled."""
 
 import asyncio
+import contextlib
 import logging
 import random
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from vcjob.api.kinds import (
     COMMAND,
@@ -13,6 +14,7 @@ from vcjob.api.kinds import (
     POD_GROUP,
     PRIORITY_CLASS,
     QUEUE,
+    SECRET,
     SUPPORTING,
     Kind,
 )
@@ -58,6 +60,8 @@ class Controller:
         jitter: a number from 0 to 1, drawn to spread repeated tries.
         make_key_pair: makes the keys that plugins want.
         workers: how many Jobs are worked on at once.
+        unwatched: supporting kinds that are asked for by name only, for want of the right to list
+            them. That somebody deleted one is noticed when it is to be changed.
     """
 
     def __init__(
@@ -69,6 +73,7 @@ class Controller:
         jitter: random.Random | None = None,
         make_key_pair: MakeKeyPair = make_key_pair,
         workers: int = 4,
+        unwatched: Collection[Kind] = (),
     ) -> None:
         self._cluster = cluster
         self._plugins = plugins
@@ -77,7 +82,8 @@ class Controller:
         self._make_key_pair = make_key_pair
         self._workers = workers
         self.queue: WorkQueue[str] = WorkQueue(self._clock.now)
-        self.records = Records(self.queue.add)
+        self._unwatched = frozenset(unwatched)
+        self.records = Records(self.queue.add, self._unwatched)
         self._applier = Applier(cluster, self.records)
 
     async def run(self) -> None:
@@ -86,7 +92,8 @@ class Controller:
             await self._run()
 
     async def _run(self) -> None:
-        listed = {kind: await self._list(kind) for kind in (*_WATCHED, *SUPPORTING)}
+        supporting = (kind for kind in SUPPORTING if kind not in self._unwatched)
+        listed = {kind: await self._list(kind) for kind in (*_WATCHED, *supporting)}
         async with asyncio.TaskGroup() as group:
             for kind, since in listed.items():
                 group.create_task(self._follow(kind, since))
@@ -201,13 +208,26 @@ class Controller:
         if planned.again is not None:
             self.queue.add_at(record.uid, planned.again)
 
-    async def _make_key_pairs(self, record: Record, needs: Iterable[KeyPairNeed]) -> None:
+    async def _make_key_pairs(self, record: Record, needs: Collection[KeyPairNeed]) -> None:
+        if SECRET in self._unwatched:
+            await self._look_for_secrets(record, {need.secret for need in needs})
+        found = stored_pairs(needs, record.owned)
+        record.key_pairs |= found
         try:
             for need in needs:
-                record.key_pairs[need.name] = await self._make_key_pair(need.algorithm)
+                if need.name not in found:
+                    record.key_pairs[need.name] = await self._make_key_pair(need.algorithm)
         except ImportError as error:  # what is installed may be for another machine
             message = f"keys cannot be made: {error}; install the package cryptography anew"
             raise InTheWay(Trouble("KeysNotMade", message)) from error
+
+    async def _look_for_secrets(self, record: Record, names: Iterable[str]) -> None:
+        """Read what an earlier controller may have left."""
+        assert record.obj is not None
+        for name in sorted(names):
+            with contextlib.suppress(NotFound):
+                secret = await self._cluster.get(SECRET, record.obj["metadata"]["namespace"], name)
+                self.records.take(SECRET, EventType.MODIFIED, secret, quietly=True)
 
     async def _delete_job(self, obj: Object) -> None:
         metadata = obj["metadata"]

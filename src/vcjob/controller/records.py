@@ -3,7 +3,7 @@
 Records are found by the Job's UID, so that a namesake's leftovers are never taken for its own.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
 from vcjob.api.kinds import (
@@ -71,11 +71,15 @@ class Records:
     """All Jobs and what belongs to them; ``changed`` is called with the UID of each that changes.
 
     ``queues`` and ``claims`` are names of those that exist; ``priorities`` are the values of
-    PriorityClasses. ``obstacles`` tells which Jobs wait for an object to go.
+    PriorityClasses. ``obstacles`` tells which Jobs wait for an object to go. ``unwatched`` are
+    kinds of which no news come: what is known of them is what we asked for or wrote.
     """
 
-    def __init__(self, changed: Callable[[str], None]) -> None:
+    def __init__(
+        self, changed: Callable[[str], None], unwatched: Collection[Kind] = frozenset()
+    ) -> None:
         self._changed = changed
+        self._unwatched = unwatched
         self.by_uid: dict[str, Record] = {}
         self.queues: dict[str, Object] = {}
         self.claims: set[tuple[str, str]] = set()
@@ -121,6 +125,12 @@ class Records:
         self._put(kind, owner, obj)
         if owner and not quietly:
             self._changed(owner)
+
+    def is_gone(self, kind: Kind, namespace: str, name: str) -> None:
+        """An object was not there: of a kind that is watched, the news of it are on their way."""
+        if kind in self._unwatched and (known := self._known.get(kind, {}).get((namespace, name))):
+            uid, _, owner = known
+            self._forget(kind, (namespace, name), uid, owner)
 
     def record(self, uid: str) -> Record:
         """The record of a Job, a new one if there is none."""
@@ -191,6 +201,10 @@ class Records:
             record.obj = record.job = None
             if self._uids_by_name.get(key) == uid:
                 del self._uids_by_name[key]
+            for owned, of_job in list(record.owned):
+                if owned in self._unwatched:  # it goes with its Job, and nobody tells
+                    del record.owned[owned, of_job]
+                    self._known[owned].pop((key[0], of_job), None)
         elif kind == POD:
             self._forget_pod(record, name, uid)
         elif kind == POD_GROUP:
