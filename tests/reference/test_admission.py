@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from reviews import without_what_go_adds
 
 from vcjob.api.defaults import apply_defaults, default_operations
 from vcjob.api.problems import errors
@@ -67,16 +68,6 @@ def test_allowed_or_refused_as_recorded_unless_a_row_says_otherwise(name: str) -
 
 def test_the_only_admission_case_that_compatibility_flips() -> None:
     assert flipped_by_compatibility() == {"039-svc-bad-args-allowed"}
-
-
-def without_what_go_adds(value: Any) -> Any:
-    """Go writes empty structs (metadata, resources) and leaves zero counts out."""
-    if isinstance(value, dict):
-        cleaned = {key: without_what_go_adds(item) for key, item in value.items()}
-        return {key: item for key, item in cleaned.items() if item not in ({}, 0)}
-    if isinstance(value, list):
-        return [without_what_go_adds(item) for item in value]
-    return value
 
 
 PLUGINS = installed_plugins(third_party=False)
