@@ -3,7 +3,7 @@
 Source: job-api.md section 6, lifecycle.md section 11.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 from vcjob.api.kinds import POD_GROUP
 from vcjob.api.names import PARTITION_ID, TASK_SPEC, pod_group_name
@@ -94,24 +94,23 @@ def _sub_group(task: Task) -> Object:
     return group
 
 
-def _least_resources(
-    tasks: list[Task],
-    minimum: int,
-    usage: Mapping[str, Amounts],
-    priorities: Mapping[str, int],
-) -> dict[str, str]:
+def minimum_pods(
+    tasks: Sequence[Task], minimum: int, priorities: Mapping[str, int]
+) -> dict[str, int]:
+    """Of which task how many pods make up the minimum of a gang; tasks of none are left out.
+
+    ``priorities`` are values of PriorityClasses by name.
+    """
     by_priority = sorted(tasks, key=lambda task: -priorities.get(_priority_class(task), 0))
-    total: Amounts = {}
     left = minimum
-    taken = dict.fromkeys((task.name for task in tasks), 0)
+    taken: dict[str, int] = {}
 
     def take(task: Task, most: int) -> None:
         nonlocal left
         count = min(most, left)
         if count <= 0:
             return
-        add(total, usage[task.name], count)
-        taken[task.name] += count
+        taken[task.name] = taken.get(task.name, 0) + count
         left -= count
 
     if minimum >= sum(
@@ -121,7 +120,19 @@ def _least_resources(
             if task.min_available is not None:
                 take(task, task.min_available)
     for task in by_priority:
-        take(task, task.replicas - taken[task.name])
+        take(task, task.replicas - taken.get(task.name, 0))
+    return taken
+
+
+def _least_resources(
+    tasks: Sequence[Task],
+    minimum: int,
+    usage: Mapping[str, Amounts],
+    priorities: Mapping[str, int],
+) -> dict[str, str]:
+    total: Amounts = {}
+    for name, count in minimum_pods(tasks, minimum, priorities).items():
+        add(total, usage[name], count)
     return {name: str(amount) for name, amount in sorted(total.items())}
 
 
