@@ -2,16 +2,18 @@
 
 import asyncio
 import os
-import pty
 import signal
+import socket
 import sys
 from pathlib import Path
 
 import pytest
 from worlds import Pods, Running, world
 
+from vcjob.local.agent.pipes import End
 from vcjob.local.node.client import NodeRefused
 from vcjob.local.node.messages import EntryExited
+from vcjob.local.node.terminals import receive_terminal
 from vcjob.local.sandbox.launcher import search_path
 
 pytestmark = pytest.mark.local
@@ -45,6 +47,32 @@ async def enter(pods: Pods, container: str, *command: str) -> tuple[str, EntryEx
     exited = await entry.exited
     with os.fdopen(reader, "rb") as output:
         return output.read().decode(), exited
+
+
+async def on_terminal(pods: Pods, container: str, script: str) -> str:
+    """What a script at a terminal prints, until it has ended."""
+    ours, theirs = socket.socketpair()
+    ours.setblocking(False)
+    with ours:
+        with theirs:
+            entry = await pods.node.enter(
+                container,
+                ("sh", "-c", script),
+                *[theirs.fileno()] * 3,
+                environment=ENVIRONMENT,
+                terminal=True,
+            )
+        master = await receive_terminal(ours)
+    assert master is not None
+    terminal = End(master)
+    try:
+        said = bytearray()
+        while part := await terminal.read(entry.exited):
+            said += part
+        assert (await entry.exited).exit_code == 0
+        return said.decode()
+    finally:
+        terminal.close()
 
 
 async def until(container: Running, last: str) -> str:
@@ -169,20 +197,18 @@ def test_a_terminal_becomes_the_controlling_one(tmp_path: Path) -> None:
     async def main() -> str:
         async with world(tmp_path) as pods:
             container = await pods.start(["sleep", "600"], environment=ENVIRONMENT)
-            ours, theirs = pty.openpty()
-            entry = await pods.node.enter(
-                container.name,
-                ["sh", "-c", "test -t 0 && echo typed > /dev/tty"],
-                *(theirs, theirs, theirs),
-                environment=ENVIRONMENT,
-                terminal=True,
-            )
-            os.close(theirs)
-            assert (await entry.exited).exit_code == 0
-            with os.fdopen(ours, "rb", buffering=0) as terminal:
-                return terminal.read(100).decode()
+            return await on_terminal(pods, container.name, "test -t 0 && echo typed > /dev/tty")
 
     assert asyncio.run(main()) == "typed\r\n"
+
+
+def test_a_terminal_has_a_name_inside_and_can_be_opened_by_it(tmp_path: Path) -> None:
+    async def main() -> str:
+        async with world(tmp_path) as pods:
+            container = await pods.start(["sleep", "600"], environment=ENVIRONMENT)
+            return await on_terminal(pods, container.name, "tty; test -O $(tty); echo $? >$(tty)")
+
+    assert asyncio.run(main()) == "/dev/pts/0\r\n0\r\n"
 
 
 def test_a_script_cannot_reach_the_program_it_was_started_by_for_writing(tmp_path: Path) -> None:

@@ -132,7 +132,7 @@ async def _entered(inside: Inside, command: list[str], streams: Streams) -> Asyn
     )
     try:
         entry = await asyncio.shield(entering)  # one that was asked for is there to be killed
-        streams.close_given()
+        await streams.started()
         yield entry
     finally:
         with contextlib.suppress(NodeRefused, NodeGone):

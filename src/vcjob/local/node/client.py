@@ -116,9 +116,9 @@ class NodeClient:
     ) -> Entry:
         """Start a program inside a running container, on descriptors that stay the caller's.
 
-        ``terminal``: ``stdin`` is a terminal (the other two usually too), which becomes the
-        program's controlling one; its window size is the caller's to set. One that is not found
-        is told by the entry's end and not here. NodeRefused: the container does not run.
+        ``terminal``: the program gets a terminal of the container's for all three; ``stdin`` is a
+        socket, at whose other end ``receive_terminal`` gets its master. A program that is not
+        found is told by the entry's end and not here. NodeRefused: the container does not run.
         """
         self._last_entry += 1
         number = self._last_entry

@@ -10,13 +10,11 @@ A fork and setns(2) through the C library, as ``nsenter`` is not on every machin
 be confined by another program.
 """
 
-import fcntl
 import os
 import resource
 import select
 import signal
 import socket
-import termios
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -24,6 +22,7 @@ import msgspec
 
 from vcjob.local.node import syscalls
 from vcjob.local.node.messages import EnterContainer, EntryExited, SignalEntry
+from vcjob.local.node.terminals import become_terminal
 from vcjob.local.node.wire import Inbox, Outbox
 
 NOT_STARTED = 128
@@ -154,10 +153,13 @@ class Enterer:
             for fd in fds[4:]:
                 os.write(fd, b"0")
             syscalls.setns(fds[3], entry.namespaces)
-            for target, source in enumerate(fds[:3]):
-                os.dup2(source, target)
             _stand_alone(entry)
             take_rights(entry.identity, self._last_capability)
+            if entry.request.terminal:
+                become_terminal(fds[0])
+            else:
+                for target, source in enumerate(fds[:3]):
+                    os.dup2(source, target)
             code, error = _execute(entry.request)
         except BaseException as unexpected:
             error = f"the container cannot be entered: {unexpected}"
@@ -200,8 +202,6 @@ def _execute(request: EnterContainer) -> tuple[int, str]:
 def _stand_alone(entry: Entry) -> None:
     """A session of its own, the container's limits, and nothing of Python's own settings."""
     os.setsid()
-    if entry.request.terminal:
-        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
     signal.set_wakeup_fd(-1)
     for number in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGCHLD, signal.SIGINT):
         signal.signal(number, signal.SIG_DFL)

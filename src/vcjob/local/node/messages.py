@@ -90,9 +90,10 @@ class EnterContainer(msgspec.Struct, frozen=True, tag=True):
     """Start ``command`` inside a running container, with the rights of its first process.
 
     User, groups and limits are those the container was started with. Three descriptors travel with
-    the message: standard input, output and error. ``terminal``: standard input is a terminal, to
-    become the program's controlling one. ``entry`` names the program in ``SignalEntry`` and
-    ``EntryExited``. The request is held while the container is still being started.
+    the message: standard input, output and error. With ``terminal`` the first is a socket, over
+    which the master of a terminal comes back (``terminals.py``) that the program gets for all
+    three. ``entry`` names the program in ``SignalEntry`` and ``EntryExited``. The request is held
+    while the container is still being started.
     """
 
     container: str

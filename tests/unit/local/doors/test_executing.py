@@ -16,6 +16,7 @@ from vcjob.local.agent.inside import Inside
 from vcjob.local.doors.executing import ExecDoor
 from vcjob.local.node.client import Entry, NodeRefused
 from vcjob.local.node.messages import EntryExited
+from vcjob.local.node.terminals import become_terminal
 from vcjob.local.store import Store
 
 V5, V4, V1 = "v5.channel.k8s.io", "v4.channel.k8s.io", "channel.k8s.io"
@@ -46,16 +47,20 @@ class _Machine:
         if self.refuses:
             raise NodeRefused("container u/main/0 is not running")
         number = len(self.processes)
+        control = os.dup(stdin)
+        at_start = (lambda: become_terminal(control)) if terminal else None
         exited: asyncio.Future[EntryExited] = asyncio.get_running_loop().create_future()
         try:
             process = await asyncio.create_subprocess_exec(
                 *command, stdin=stdin, stdout=stdout, stderr=stderr, env=environment,
-                cwd=directory, start_new_session=True,
+                cwd=directory, start_new_session=True, preexec_fn=at_start, pass_fds=[control],
             )  # fmt: skip
         except FileNotFoundError:
             error = f"{command[0]}: No such file or directory"
             exited.set_result(EntryExited(number, 127, error))
             return Entry(number, exited)
+        finally:
+            os.close(control)
 
         async def wait() -> None:
             code = await process.wait()

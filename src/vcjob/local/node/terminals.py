@@ -1,0 +1,74 @@
+"""Terminals of a container's own: opened inside, so that they have a name there, used from outside.
+
+A terminal belongs to the instance of devpts that it was opened in. One of the machine's has no name
+in a container, and tmux, screen, ssh and gpg ask for it. So whoever is about to become the program
+opens one where it is, and sends the other end (the master) back over a socket.
+"""
+
+import asyncio
+import contextlib
+import fcntl
+import os
+import socket
+import stat
+import struct
+import termios
+
+_MULTIPLEXER = "/dev/pts/ptmx"
+_DEVICE = os.makedev(5, 2)
+# ioctl_tty(2), which Python names since 3.13; numbers of x86 and ARM.
+_SET_LOCK = 0x40045431  # TIOCSPTLCK
+_OPEN_PEER = 0x5441  # TIOCGPTPEER: the terminal of a master, without a path
+
+
+def become_terminal(control: int, owner: tuple[int, int] | None = None) -> None:
+    """In the child: make standard streams a new terminal, which controls this session.
+
+    Its master is sent over the socket ``control``. ``owner`` is the user and group it is given
+    to. Raises OSError.
+    """
+    no_controlling = os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC
+    master = os.open(_MULTIPLEXER, no_controlling | os.O_NOFOLLOW)
+    if not _is_master(master):  # the container has put something else there
+        raise OSError(0, f"{_MULTIPLEXER} opens no terminals")
+    fcntl.ioctl(master, _SET_LOCK, struct.pack("i", 0))
+    slave = fcntl.ioctl(master, _OPEN_PEER, no_controlling)
+    if owner:
+        os.fchown(slave, *owner)
+    with socket.socket(fileno=os.dup(control)) as connection:
+        socket.send_fds(connection, [b"t"], [master])
+    os.close(master)
+    for stream in range(3):
+        os.dup2(slave, stream)
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    if slave > 2:
+        os.close(slave)
+
+
+async def receive_terminal(connection: socket.socket) -> int | None:
+    """The master of the terminal; None when the program ended before it had one.
+
+    ``connection`` is the other end of ``become_terminal``'s, non-blocking; nobody else may have
+    that one open. The caller closes the descriptor. What is no terminal is not passed on.
+    """
+    loop = asyncio.get_running_loop()
+    ready = asyncio.Event()
+    loop.add_reader(connection, ready.set)
+    try:
+        await ready.wait()
+    finally:
+        loop.remove_reader(connection)
+    found: list[int] = []
+    with contextlib.suppress(ConnectionError):
+        _, found, _, _ = socket.recv_fds(connection, 1, 1)
+    for fd in found:
+        os.set_inheritable(fd, False)
+        if _is_master(fd):
+            return fd
+        os.close(fd)
+    return None
+
+
+def _is_master(fd: int) -> bool:
+    found = os.fstat(fd)
+    return stat.S_ISCHR(found.st_mode) and found.st_rdev == _DEVICE
