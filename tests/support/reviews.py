@@ -21,14 +21,16 @@ def review(
 ) -> Object:
     """An AdmissionReview; ``more`` goes into its request."""
     group_version = {"group": kind.group, "version": kind.version}
-    metadata = (obj or old or {}).get("metadata") if isinstance(obj or old, dict) else None
+    named = obj or old
+    metadata = named.get("metadata") if isinstance(named, dict) else None
+    name = metadata.get("name") if isinstance(metadata, dict) else None
     request = {
         "uid": "705ab4f5-6393-11e8-b7cc-42010a800002",
         "kind": {**group_version, "kind": kind.kind},
         "resource": {**group_version, "resource": kind.plural},
         "requestKind": {**group_version, "kind": kind.kind},
         "requestResource": {**group_version, "resource": kind.plural},
-        "name": (metadata or {}).get("name", "") if isinstance(metadata, dict) else "",
+        "name": name if isinstance(name, str) else "",
         "namespace": "default",
         "operation": operation,
         "userInfo": {"username": "someone", "groups": ["system:authenticated"]},

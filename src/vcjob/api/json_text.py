@@ -18,12 +18,18 @@ def decode_json(text: bytes, most_depth: int = MOST_DEPTH) -> Any:
     """The value of a JSON text; raises UnreadableJson."""
     try:
         value = msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise UnreadableJson(f"is no JSON: {error}") from error
+    except RecursionError as error:
+        raise _too_deep(most_depth) from error
     # Most texts have so few brackets that no walk through them is needed.
     if text.count(b"{") + text.count(b"[") > most_depth and _is_deeper(value, most_depth):
-        raise UnreadableJson(f"has more than {most_depth} levels")
+        raise _too_deep(most_depth)
     return value
+
+
+def _too_deep(levels: int) -> UnreadableJson:
+    return UnreadableJson(f"has more than {levels} levels")
 
 
 def _is_deeper(value: Any, levels: int) -> bool:
