@@ -1,8 +1,8 @@
 """TLS towards an API server: whom we trust, and how we prove who we are."""
 
-import os
 import ssl
 
+from vcjob.controller.certificates import UnusableCertificate, load_chain
 from vcjob.kubernetes.credentials import Credential
 from vcjob.kubernetes.errors import KubeconfigError
 from vcjob.kubernetes.server import Server
@@ -27,20 +27,9 @@ def tls_context(server: Server, credential: Credential) -> ssl.SSLContext:
 
 
 def _load(context: ssl.SSLContext, credential: Credential, name: str) -> None:
-    # OpenSSL wants files; these exist in memory only.
-    pem = f"{credential.certificate}\n{credential.key}\n".encode()
-    descriptor = os.memfd_create("client-certificate", os.MFD_CLOEXEC)
     try:
-        os.write(descriptor, pem)
-        context.load_cert_chain(f"/proc/self/fd/{descriptor}", password=_no_password)
-    except (ssl.SSLError, OSError, ValueError) as error:
+        load_chain(context, f"{credential.certificate}\n{credential.key}\n".encode())
+    except UnusableCertificate as error:
         raise KubeconfigError(
             f"the client certificate of {name} does not fit its key, or is not PEM"
         ) from error
-    finally:
-        os.close(descriptor)
-
-
-def _no_password() -> str:
-    """Instead of OpenSSL's own question on the terminal."""
-    raise ValueError("an encrypted key cannot be used")
