@@ -41,6 +41,12 @@ class ManualClock:
         heapq.heappush(self._sleepers, (when, next(self._numbers), future))
         await future
 
+    def steady(self) -> float:
+        return self._now
+
+    async def sleep(self, seconds: float) -> None:
+        await self.sleep_until(self._now + seconds)
+
     def next_wake(self) -> float | None:
         while self._sleepers and self._sleepers[0][2].done():
             heapq.heappop(self._sleepers)

@@ -8,6 +8,11 @@ def timestamp(seconds: float) -> str:
     return datetime.fromtimestamp(int(seconds), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+def micro_timestamp(seconds: float) -> str:
+    """A point in time as Leases want it: Go's reader of them insists on six places."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
 def seconds_of(text: str) -> float | None:
     """The point in time that an RFC 3339 text means, or None if it means none."""
     try:
