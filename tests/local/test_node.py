@@ -115,6 +115,34 @@ def orphans() -> Iterator[Callable[[], None]]:
     libc.prctl(set_child_subreaper, 0, 0, 0, 0)
 
 
+def test_a_starter_that_was_killed_is_told_and_replaced(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with world(tmp_path) as pods:
+            before = await pods.sh("true", environment=ENVIRONMENT)
+            [starter] = [
+                process
+                for process in descendants(os.getpid())
+                if b"vcjob.local.node.starter" in Path(f"/proc/{process}/cmdline").read_bytes()
+            ]
+            os.kill(starter, signal.SIGKILL)
+            with pytest.raises(NodeRefused, match="the process that starts containers had ended"):
+                await pods.sh("true", environment=ENVIRONMENT)
+            after = await pods.run("sh", "-c", "exit 3", environment=ENVIRONMENT)
+            assert (before.exited.exit_code, after.exited.exit_code) == (0, 3)
+
+    asyncio.run(run())
+
+
+def test_more_mounts_than_can_be_handed_over_are_refused(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with world(tmp_path) as pods:
+            mounts = tuple(BindMount(str(tmp_path), f"/mnt/{number}") for number in range(260))
+            with pytest.raises(NodeRefused, match="volumes and files are too many"):
+                await pods.sh("true", environment=ENVIRONMENT, mounts=mounts)
+
+    asyncio.run(run())
+
+
 @pytest.mark.parametrize("victim", ["engine", "keeper", "first process"])
 def test_nothing_stays_when_one_of_them_is_killed(
     tmp_path: Path, victim: str, orphans: Callable[[], None]

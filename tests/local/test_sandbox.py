@@ -56,6 +56,17 @@ def test_it_has_no_power_over_network_mounts_or_further_namespaces(tmp_path: Pat
     assert ended.output == "end\n"
 
 
+@pytest.mark.parametrize("settings", [{}, {"user": 1234, "group": 1234}], ids=["root", "user"])
+def test_no_descriptor_of_ours_leaks_into_it(tmp_path: Path, settings: dict[str, object]) -> None:
+    if settings and os.geteuid() != 0:
+        pytest.skip("the map may hold one number")
+    ended = in_world(tmp_path, "readlink /proc/$$/ns/user; ls -l /proc/$$/fd; true", **settings)
+    own, _, *lines = ended.output.splitlines()
+    # bubblewrap leaves the user namespace open in which the program is anyway.
+    open_ones = [line.split()[-3] for line in lines if not line.endswith(own)]
+    assert open_ones == ["0", "1", "2"]
+
+
 def test_no_kernel_setting_can_be_written(tmp_path: Path) -> None:
     ended = in_world(
         tmp_path,

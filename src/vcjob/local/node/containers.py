@@ -8,7 +8,8 @@ import msgspec
 
 from vcjob.local.node.cgroups import ContainerGroup
 from vcjob.local.node.messages import ContainerExited, StartContainer
-from vcjob.local.node.spawn import NOT_STARTED, Sandbox
+from vcjob.local.node.spawn import Sandbox
+from vcjob.local.node.starter import NOT_STARTED
 
 
 class SandboxStatus(msgspec.Struct, rename="kebab"):

@@ -4,7 +4,7 @@ Not the node itself: whoever enters a container is seen from inside before its p
 node's memory holds the environments of all pods; and its executable, Python's, would be open to
 being written by a program that is a script of ``#!/proc/self/exe`` (the way out of CVE-2019-5736).
 This process starts with the first entry, holds nothing of other pods, and is executed from a
-read-only mount (``entering.py``).
+read-only mount (``executables.py``).
 
 A fork and setns(2) through the C library, as ``nsenter`` is not on every machine and would have to
 be confined by another program.
@@ -22,10 +22,10 @@ import msgspec
 
 from vcjob.local.node import syscalls
 from vcjob.local.node.messages import EnterContainer, EntryExited, SignalEntry
+from vcjob.local.node.starter import NOT_STARTED
 from vcjob.local.node.terminals import become_terminal
 from vcjob.local.node.wire import Inbox, Outbox
 
-NOT_STARTED = 128
 _NOT_EXECUTABLE = 126
 _NOT_FOUND = 127
 _LONGEST_ERROR = 4096

@@ -4,17 +4,17 @@ import contextlib
 import os
 import select
 import socket
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
 from vcjob.local.node import syscalls
 from vcjob.local.node.containers import Container
-from vcjob.local.node.enterer import NOT_STARTED, Entry, Identity
-from vcjob.local.node.executables import protect
+from vcjob.local.node.enterer import Entry, Identity
+from vcjob.local.node.executables import run_beside
 from vcjob.local.node.messages import Done, EnterContainer, EntryExited, SignalEntry
-from vcjob.local.node.spawn import FILE_LIMIT, fork
+from vcjob.local.node.spawn import FILE_LIMIT
+from vcjob.local.node.starter import NOT_STARTED
 from vcjob.local.node.wire import Inbox, Outbox
 
 RETRY_SECONDS = 0.005
@@ -28,8 +28,6 @@ _NAMESPACES = {
     "net": syscalls.CLONE_NEWNET,
     "cgroup": syscalls.CLONE_NEWCGROUP,
 }
-
-_RUN = "import sys; sys.path[:] = sys.argv[2:]; from vcjob.local.node.enterer import main; main({})"
 
 
 class _Waiting(msgspec.Struct):
@@ -158,16 +156,9 @@ class Entering:
         self._outbox.flush()
 
     def _start(self) -> None:
-        """Start the process that enters, from a read-only mount of Python."""
-        program = os.path.realpath(sys.executable)
-        protect(program)
         self._control, theirs = socket.socketpair()
         with theirs:
-            os.set_inheritable(theirs.fileno(), True)
-            options = ["-B", "-S", "-s", "-P", "-c", _RUN.format(theirs.fileno())]
-            arguments = [sys.executable, *options, "", *sys.path]
-            # Not posix_spawn: the C library's leaves two signals ignored in all that follows.
-            fork(lambda: os.execve(sys.executable, arguments, {}))
+            run_beside("vcjob.local.node.enterer", theirs.fileno())
         self._inbox = Inbox(self._control)
         self._outbox = Outbox(self._control)
 

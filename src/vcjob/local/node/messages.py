@@ -66,6 +66,9 @@ class StartContainer(msgspec.Struct, frozen=True, tag=True):
 
     ``user``, ``group`` and ``groups`` are numbers of the pods' world. ``process_limit`` bounds the
     container's processes and threads, ``memory_limit`` (bytes, 0: none) its memory.
+
+    With ``terminal`` the first descriptor is a socket, over which the master of a terminal comes
+    back (``terminals.py``) that the program gets for all three; the options must show it inside.
     """
 
     container: str
@@ -77,6 +80,7 @@ class StartContainer(msgspec.Struct, frozen=True, tag=True):
     groups: tuple[int, ...] = ()
     process_limit: int = 0
     memory_limit: int = 0
+    terminal: bool = False
 
 
 class SignalContainer(msgspec.Struct, frozen=True, tag=True):

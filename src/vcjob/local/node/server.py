@@ -1,7 +1,7 @@
 """The first process of the pods' world: one loop that carries out what the engine asks.
 
-Single-threaded, because it forks. It waits on the engine's socket, on its children (SIGCHLD wakes
-it) and on the pipes over which sandboxes tell the pids and ends of their containers. When the
+It waits on the engine's socket, on its children (SIGCHLD wakes it) and on the pipes over which
+sandboxes tell the pids and ends of their containers. When the
 engine's end of the socket closes, it returns, and the kernel ends every process in here.
 """
 
@@ -22,11 +22,12 @@ from vcjob.local.node.containers import Container
 from vcjob.local.node.entering import RETRY_SECONDS, Entering
 from vcjob.local.node.memory import WATCH_SECONDS, used_by_trees
 from vcjob.local.node.spawn import own_maps, start_sandbox
+from vcjob.local.node.starting import Starter
 from vcjob.local.node.wire import Inbox, Outbox
 from vcjob.local.sandbox.paths import remove_tree
 
 _MOST_AT_GATES = 4
-"""Sandboxes on their way at once: each is a copy of this process, of some MB, until it runs."""
+"""Sandboxes on their way at once: each is a copy of their starter, of some MB, until it runs."""
 
 
 class Network(Protocol):
@@ -68,6 +69,7 @@ class NodeServer:
         self._bubblewrap = bubblewrap
         self._groups = groups
         self._entering = Entering(bubblewrap)
+        self._starter = Starter()
         self._started = 0
         self._inbox = Inbox(control)
         self._outbox = Outbox(control)
@@ -177,7 +179,9 @@ class NodeServer:
             if self._groups and (request.memory_limit or request.process_limit):
                 self._started += 1
                 group = self._groups.add(self._started, request.memory_limit, request.process_limit)
-            sandbox = start_sandbox(self._bubblewrap, request, stdio, pod.netns, self._maps, group)
+            sandbox = start_sandbox(
+                self._starter, self._bubblewrap, request, stdio, pod.netns, self._maps, group
+            )
         except (OSError, VcjobError):
             if group:
                 group.remove()

@@ -1,8 +1,7 @@
-"""Starting a sandbox: one fork, the pod's network, a user namespace of its own, then bubblewrap.
+"""Starting a sandbox: the pod's network, a user namespace of its own, then bubblewrap.
 
-A fork and not posix_spawn, because the namespaces and the process limit have to be the child's
-alone. The user namespace is made here and not by bubblewrap, which can map one number only. In it
-the container has what capabilities the launcher leaves it, over its own processes and mounts; none
+The user namespace is made here and not by bubblewrap, which can map one number only. In it the
+container has what capabilities the launcher leaves it, over its own processes and mounts; none
 over the node's network or mounts, and it cannot make further user namespaces, which is where most
 of the kernel's surface for attacks opens.
 """
@@ -11,21 +10,19 @@ import contextlib
 import errno
 import os
 import resource
-import signal
 import socket
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
 
-from vcjob.local.node import syscalls
 from vcjob.local.node.cgroups import ContainerGroup
 from vcjob.local.node.identity import IdMapRefused, IdMaps, parse_map, write_maps
 from vcjob.local.node.messages import BindBelow, MakeBelow, StartContainer, WriteFile
+from vcjob.local.node.starter import Holder, Identity
+from vcjob.local.node.starter import Sandbox as SandboxOrder
+from vcjob.local.node.starting import Starter, memory_file
 from vcjob.local.sandbox.paths import make_directories_below, make_file_below, open_below
-
-NOT_STARTED = 128
-"""Exit code of a container whose program never ran, as Kubernetes shows for StartError."""
 
 FILE_LIMIT = resource.getrlimit(resource.RLIMIT_NOFILE)
 """As vcjob was started; the node raises its own."""
@@ -53,6 +50,7 @@ def own_maps() -> IdMaps:
 
 
 def start_sandbox(
+    starter: Starter,
     program: str,
     request: StartContainer,
     stdio: Sequence[int],
@@ -74,59 +72,60 @@ def start_sandbox(
             opened.callback(os.close, fd)
             return fd
 
-        inherited: list[int] = []
-        options: list[str] = []
-        for option in request.options:
-            if isinstance(option, BindBelow):
-                source = kept(open_below(option.base, option.path))
-                inherited.append(source)
-                name = "--ro-bind-fd" if option.read_only else "--bind-fd"
-                options += [name, str(source), option.target]
-            elif isinstance(option, WriteFile):
-                text = kept(_memory_file(option.text))
-                inherited.append(text)
-                options += ["--perms", "0644", "--file", str(text), option.target]
-            elif isinstance(option, MakeBelow):
-                make = make_file_below if option.file else make_directories_below
-                make(option.base, option.path)
-            else:
-                options.append(option)
-        arguments = kept(_memory_file("".join(f"{option}\0" for option in options)))
+        own = list(stdio)
+
+        def passed(fd: int) -> str:
+            """The number that a descriptor will have in the sandbox's process."""
+            own.append(kept(fd))
+            return str(len(own) - 1)
+
+        options = _options(request, passed)
+        listed = passed(memory_file(os.fsencode("".join(f"{option}\0" for option in options))))
         status, status_end = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
-        kept(status_end)
-        inherited += [arguments, status_end]
-        argv = [program, "--args", str(arguments), "--json-status-fd", str(status_end)]
+        arguments = [program, "--args", listed, "--json-status-fd", passed(status_end)]
+        identity = _identity_of(request)
         gate = Gate() if request.user == 0 else None
         if gate is None:
-            namespace = kept(_make_user_namespace(request, maps))
-            inherited.append(namespace)
-            argv += ["--userns", str(namespace)]
-        argv += ["--", *request.command]
+            namespace = passed(_make_user_namespace(starter, identity, maps))
+            arguments += ["--userns", namespace]
         joins = [kept(fd) for fd in group.open_for_joining()] if group else []
-
-        def become_sandbox() -> None:
-            for fd in joins:
-                os.write(fd, b"0")
-            _enter_network(netns)
-            _stand_alone(stdio, inherited)
-            if gate:
-                gate.enter()
-                _limit(request)
-                if request.group or any(request.groups):  # a map of one number has no others
-                    _become(request)
-            else:
-                _limit(request)
-                _become(request)
-            os.execve(program, argv, {})
-
+        order = SandboxOrder(
+            (*arguments, "--", *request.command),
+            identity,
+            gated=gate is not None,
+            control_groups=len(joins),
+            process_limit=request.process_limit,
+            file_limit=FILE_LIMIT,
+            terminal=request.terminal,
+        )
+        at_gate = [gate.leave_to_child()] if gate else []
         try:
-            monitor = fork(become_sandbox)
+            monitor = starter.fork(order, [netns, *joins, *map(kept, at_gate), *own])
         except OSError:
             os.close(status)
+            if gate:
+                gate.close()
             raise
-        if gate:
-            gate.leave_to_child()
         return Sandbox(monitor, status, gate)
+
+
+def _options(request: StartContainer, passed: Callable[[int], str]) -> list[str]:
+    """bubblewrap's options with what the node makes and opens for them."""
+    options: list[str] = []
+    for option in request.options:
+        match option:
+            case BindBelow(base, path, target, read_only):
+                name = "--ro-bind-fd" if read_only else "--bind-fd"
+                options += [name, passed(open_below(base, path)), target]
+            case WriteFile(target, text):
+                file = passed(memory_file(os.fsencode(text)))
+                options += ["--perms", "0644", "--file", file, target]
+            case MakeBelow(base, path, is_file):
+                make = make_file_below if is_file else make_directories_below
+                make(base, path)
+            case text:
+                options.append(text)
+    return options
 
 
 class Gate:
@@ -139,23 +138,13 @@ class Gate:
         """The descriptor that is ready to be read when the child is there, or has ended."""
         return self._parent.fileno()
 
-    def leave_to_child(self) -> None:
-        """In the parent after the fork: close the child's end."""
-        self._child.close()
+    def leave_to_child(self) -> int:
+        """The child's end, which the caller hands over and closes."""
+        return self._child.detach()
 
     def close(self) -> None:
         """In the parent: nobody will be let through."""
         self._parent.close()
-
-    def enter(self) -> None:
-        """In the child: make the namespace, wait, and give up making more of them below it."""
-        self._parent.close()
-        syscalls.unshare(syscalls.CLONE_NEWUSER)
-        self._child.send(b"u")
-        if not self._child.recv(1):
-            raise OSError(errno.EPERM, "the user namespace got no maps")
-        self._child.close()
-        Path("/proc/sys/user/max_user_namespaces").write_text("0")
 
     def let_through(self, child: int, maps: IdMaps) -> None:
         """In the parent: write the maps and let the child go on. Raises OSError."""
@@ -169,98 +158,24 @@ class Gate:
             self._parent.send(b"m")
 
 
-def _make_user_namespace(request: StartContainer, maps: IdMaps) -> int:
+def _make_user_namespace(starter: Starter, identity: Identity, maps: IdMaps) -> int:
     """A user namespace that belongs to the container's user, so that its bubblewrap may enter."""
     gate = Gate()
-    held, hold = socket.socketpair()
-
-    def make() -> None:
-        held.close()
-        _become(request)
-        syscalls.set_dumpable()
-        gate.enter()
-        hold.send(b"r")
-        hold.recv(1)
-        os._exit(0)
-
-    child = fork(make)
-    gate.leave_to_child()
-    hold.close()
-    with held:
+    ours, theirs = socket.socketpair()
+    child_end = gate.leave_to_child()
+    with ours:
+        try:
+            with theirs:
+                child = starter.fork(Holder(identity), [child_end, theirs.fileno()])
+        except OSError:
+            gate.close()
+            raise
+        finally:
+            os.close(child_end)
         gate.let_through(child, maps)
-        held.recv(1)
+        ours.recv(1)
         return os.open(f"/proc/{child}/ns/user", os.O_RDONLY | os.O_CLOEXEC)
 
 
-def fork(work: Callable[[], None]) -> int:
-    """Fork; the child runs ``work``, and says on its standard error what went wrong."""
-    child = os.fork()
-    if child:
-        return child
-    try:
-        work()
-    except BaseException as error:
-        with contextlib.suppress(OSError):
-            os.write(2, f"vcjob: the sandbox could not be started: {error}\n".encode())
-    finally:
-        os._exit(NOT_STARTED)
-
-
-def _stand_alone(stdio: Sequence[int], inherited: Sequence[int]) -> None:
-    """Take the container's standard streams, and undo what Python and the node set for themselves.
-
-    The descriptors in ``inherited`` stay open across exec; all others close.
-    """
-    for target, source in enumerate(stdio):
-        os.dup2(source, target)
-    for fd in inherited:
-        os.set_inheritable(fd, True)
-    for number in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGCHLD):
-        signal.signal(number, signal.SIG_DFL)
-    os.setsid()
-    os.umask(0o022)
-    resource.setrlimit(resource.RLIMIT_NOFILE, FILE_LIMIT)
-
-
-def _enter_network(netns: int) -> None:
-    """Join the pod's network, with a /sys that shows its interfaces and not the machine's.
-
-    sysfs belongs to a network namespace, which here only the node may mount it for. Where the
-    kernel refuses (inside a container with parts of /sys hidden), /sys is empty.
-    """
-    syscalls.setns(netns, syscalls.CLONE_NEWNET)
-    syscalls.unshare(syscalls.CLONE_NEWNS)
-    quiet = syscalls.MS_NOSUID | syscalls.MS_NODEV | syscalls.MS_NOEXEC | syscalls.MS_RDONLY
-    try:
-        syscalls.mount("sysfs", "/sys", "sysfs", quiet)
-    except PermissionError:
-        syscalls.mount("tmpfs", "/sys", "tmpfs", quiet)
-
-
-def _limit(request: StartContainer) -> None:
-    """Bound the processes of the container; counted within its user namespace (since Linux 5.14).
-
-    The kernel exempts the machine's root, whose number a pod keeps when root started vcjob; there
-    the control group's limit holds.
-    """
-    if request.process_limit:
-        hard = resource.getrlimit(resource.RLIMIT_NPROC)[1]
-        limit = request.process_limit
-        limit = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
-        resource.setrlimit(resource.RLIMIT_NPROC, (limit, limit))
-
-
-def _become(request: StartContainer) -> None:
-    os.setgroups(request.groups)
-    os.setresgid(request.group, request.group, request.group)
-    os.setresuid(request.user, request.user, request.user)
-
-
-def _memory_file(text: str) -> int:
-    """A file without a name that holds ``text``, ready to be read from its beginning."""
-    fd = os.memfd_create("vcjob", os.MFD_CLOEXEC)
-    view = memoryview(os.fsencode(text))
-    while view:
-        view = view[os.write(fd, view) :]
-    os.lseek(fd, 0, os.SEEK_SET)
-    return fd
+def _identity_of(request: StartContainer) -> Identity:
+    return Identity(request.user, request.group, request.groups)

@@ -4,10 +4,12 @@ Each raises OSError with the kernel's error number, like the functions in ``os``
 """
 
 import ctypes
+import errno
 import os
 import signal
 import struct
 
+CLONE_PARENT = 0x00008000
 CLONE_NEWNS = 0x00020000
 CLONE_NEWCGROUP = 0x02000000
 CLONE_NEWUTS = 0x04000000
@@ -40,6 +42,11 @@ _CAPABILITY_VERSION = 0x20080522
 
 # The C library is opened once; use_errno keeps the error number per thread.
 _libc = ctypes.CDLL(None, use_errno=True)
+# The same for a call that returns in two processes: the interpreter's lock is kept meanwhile.
+_libc_with_lock = ctypes.PyDLL(None, use_errno=True)
+
+# __NR_clone of asm/unistd.h: the C library's own clone() wants a stack and a function.
+_CLONE = {"x86_64": 56, "aarch64": 220, "riscv64": 220, "ppc64le": 120, "armv7l": 120, "i686": 120}
 
 
 def _checked(result: int, path: str | None = None) -> int:
@@ -52,6 +59,21 @@ def _checked(result: int, path: str | None = None) -> int:
 def unshare(flags: int) -> None:
     """Move this process into new namespaces (``CLONE_NEW…``), see unshare(2)."""
     _checked(_libc.unshare(flags))
+
+
+def fork_sibling() -> int:
+    """Fork a process whose parent is this one's (CLONE_PARENT of clone(2)): 0 in the child.
+
+    Only for a process without other threads.
+    """
+    number = _CLONE.get(os.uname().machine)
+    if number is None:
+        raise OSError(errno.ENOSYS, f"clone(2) has no known number on {os.uname().machine}")
+    flags = ctypes.c_ulong(CLONE_PARENT | signal.SIGCHLD)
+    nothing = (ctypes.c_ulong(0),) * 4  # the stack is copied; no place is told
+    process: int = _libc_with_lock.syscall(ctypes.c_long(number), flags, *nothing)
+    _checked(process)
+    return process
 
 
 def setns(namespace: int, kind: int) -> None:
