@@ -1,0 +1,315 @@
+"""Never two controllers for the same Jobs: Volcano's own, vc-controller-manager, goes first.
+
+It holds the Lease ``vc-controller-manager`` in ``volcano-system`` while it works. As long as
+somebody renews that Lease we decide nothing (``StandingBack``), unless we were told to take over:
+then we hold the Lease ourselves (``TakingOver``), and Volcano's controller waits for it as any
+replica of it does. A controller of Volcano that runs without leader election has no Lease and
+cannot be noticed.
+
+Without the right to read that Lease we decide nothing either: two controllers that each think the
+other's pods are surplus do harm that waiting does not.
+"""
+
+import asyncio
+import logging
+import time
+from typing import Protocol
+
+from vcjob.api.errors import VcjobError
+from vcjob.api.kinds import LEASE
+from vcjob.api.types import Object
+from vcjob.controller.cluster import (
+    AlreadyExists,
+    Cluster,
+    ClusterError,
+    Conflict,
+    Forbidden,
+    NotFound,
+)
+from vcjob.controller.leases import LeaseSpec
+from vcjob.core.times import micro_timestamp, seconds_of
+from vcjob.kubernetes.lease_sightings import Holding, Sightings
+from vcjob.kubernetes.readiness import Condition, Readiness
+
+NAMESPACE = "volcano-system"
+CONTROLLER_LEASE = "vc-controller-manager"
+OUR_PREFIX = "vcjob-operator_"
+"""How holders begin that are operators of ours."""
+
+_SHOWN = f"{NAMESPACE}/{CONTROLLER_LEASE}"
+_DURATION_SECONDS = 15
+
+_log = logging.getLogger(__name__)
+
+
+class VolcanoRuns(VcjobError):
+    """Volcano's controller is at work, and nobody told us to take over."""
+
+    def __init__(self, holder: str) -> None:
+        super().__init__(
+            f"Volcano's controller works on this cluster: {holder} holds the Lease {_SHOWN} and "
+            "renews it. Stop it (kubectl -n volcano-system scale deployment volcano-controllers "
+            "--replicas=0), or start with --take-over, which keeps it waiting"
+        )
+
+
+class Pace(Protocol):
+    """How often the Lease is looked at, in seconds: while it matters, and otherwise."""
+
+    @property
+    def eager(self) -> float:
+        """Between looks while something is waited for."""
+
+    @property
+    def calm(self) -> float:
+        """Between looks while all is well."""
+
+
+class UsualPace:
+    """As often as Volcano renews while we wait, and a little less often while we work."""
+
+    eager = 2.0
+    calm = 5.0
+
+
+class Beside(Protocol):
+    """How we get on with Volcano's controller."""
+
+    async def clear(self) -> None:
+        """Return when we may decide about Jobs."""
+
+    async def taken(self) -> None:
+        """Return when we may no longer."""
+
+
+class StandingBack:
+    """Work only while nobody of Volcano renews its Lease.
+
+    Args:
+        cluster: where the Lease is.
+        readiness: gets what is wrong.
+        pace: how often to look.
+    """
+
+    def __init__(self, cluster: Cluster, readiness: Readiness, pace: Pace | None = None) -> None:
+        self._cluster = cluster
+        self._readiness = readiness
+        self._pace = pace or UsualPace()
+        self._sightings = Sightings()
+        self._wondering = ""
+
+    async def refuse_to_start(self) -> None:
+        """Return when Volcano's controller is known not to run; raises VolcanoRuns if it does."""
+        await self._wait_until_clear(refuse=True)
+
+    async def clear(self) -> None:
+        """Return when nobody of Volcano renews the Lease."""
+        await self._wait_until_clear(refuse=False)
+
+    async def _wait_until_clear(self, *, refuse: bool) -> None:
+        while True:
+            holding = await self._look()
+            if holding in (Holding.FREE, Holding.ABANDONED):
+                if self._readiness.of(Condition.VOLCANO):
+                    _log.info("Volcano's controller is gone: Jobs are ours")
+                self._readiness.meet(Condition.VOLCANO)
+                return
+            if holding is Holding.HELD:
+                if refuse:
+                    raise VolcanoRuns(self._sightings.lease.holder_identity)
+                self._readiness.fail(
+                    Condition.VOLCANO,
+                    f"Volcano's controller ({self._sightings.lease.holder_identity}) holds the "
+                    f"Lease {_SHOWN}: nothing is decided until it is gone",
+                )
+            await asyncio.sleep(self._pace.eager)
+
+    async def taken(self) -> None:
+        """Return when Volcano's controller has come, or that it has not can no longer be told."""
+        while True:
+            await asyncio.sleep(self._pace.calm)
+            try:
+                lease = await read_lease(self._cluster, NAMESPACE, CONTROLLER_LEASE)
+            except Forbidden:
+                return
+            except ClusterError as error:  # who cannot ask cannot change anything either
+                _log.info("the Lease %s cannot be read: %s", _SHOWN, error)
+                continue
+            if self._note(lease) is Holding.HELD:
+                return
+
+    async def _look(self) -> Holding | None:
+        """What is known of the Lease; None if it cannot be read."""
+        try:
+            lease = await read_lease(self._cluster, NAMESPACE, CONTROLLER_LEASE)
+        except Forbidden as error:
+            self._readiness.fail(
+                Condition.VOLCANO,
+                "whether Volcano's controller works cannot be told, and nothing is decided until "
+                f'it can: grant the verb get on leases of namespace "{NAMESPACE}" ({error})',
+            )
+            return None
+        except ClusterError as error:
+            self._readiness.fail(Condition.SERVER, str(error))
+            return None
+        self._readiness.meet(Condition.SERVER)
+        return self._note(lease)
+
+    def _note(self, lease: Object | None) -> Holding:
+        if is_ours(LeaseSpec.of(lease)):
+            lease = None  # another of us took over; it and we share a Lease of our own
+        holding = self._sightings.look(lease, asyncio.get_running_loop().time())
+        said = self._sightings.lease
+        if holding is Holding.UNCERTAIN and self._wondering != said.holder_identity:
+            self._wondering = said.holder_identity
+            _log.info(
+                "%s is named as holder of the Lease %s, renewed at %s; looking for %.0f s whether "
+                "it still renews it", said.holder_identity, _SHOWN, said.renew_time, said.seconds,
+            )  # fmt: skip
+        elif holding is Holding.ABANDONED and self._wondering:
+            self._wondering = ""
+            _log.info("the Lease %s is renewed no more", _SHOWN)
+        return holding
+
+
+class TakingOver:
+    """Hold the Lease of Volcano's controller, so that it waits.
+
+    A controller whose Lease is taken goes on until it notices, at the latest when the Lease would
+    have ended; so long we wait. The Lease is not given back at the end: it ends by itself soon
+    after, and another replica of ours finds it still ours.
+
+    Args:
+        cluster: where the Lease is.
+        readiness: gets what is wrong.
+        identity: who we are.
+        pace: how often to renew.
+        duration: how long (s) the Lease lasts; Volcano's own default.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        readiness: Readiness,
+        identity: str,
+        pace: Pace | None = None,
+        duration: float = _DURATION_SECONDS,
+    ) -> None:
+        self._cluster = cluster
+        self._readiness = readiness
+        self._holder = OUR_PREFIX + identity
+        self._pace = pace or UsualPace()
+        self._duration = duration
+        self._sightings = Sightings()
+
+    async def clear(self) -> None:
+        """Take the Lease, and return when whoever held it has certainly stopped."""
+        loop = asyncio.get_running_loop()
+        clear_at = 0.0
+        while True:
+            try:
+                before = await self._hold()
+            except ClusterError as error:
+                self._readiness.fail(
+                    Condition.VOLCANO, f"the Lease {_SHOWN} cannot be taken over: {error}"
+                )
+                await asyncio.sleep(self._pace.eager)
+                continue
+            if before is not None:
+                seconds = _still_to_wait(before, self._duration)
+                clear_at = loop.time() + seconds
+                self._readiness.fail(
+                    Condition.VOLCANO,
+                    f"took the Lease {_SHOWN} over from {before.holder_identity}; waiting "
+                    f"{seconds:.0f} s, by when Volcano's controller has noticed",
+                )
+            if loop.time() >= clear_at:
+                self._readiness.meet(Condition.VOLCANO)
+                return
+            await asyncio.sleep(min(self._pace.eager, max(clear_at - loop.time(), 0.0)))
+
+    async def taken(self) -> None:
+        """Keep the Lease; return when somebody else has it, or may have because we could not."""
+        loop = asyncio.get_running_loop()
+        renewed = loop.time()
+        while True:
+            await asyncio.sleep(self._pace.calm)
+            try:
+                spec = LeaseSpec.of(await read_lease(self._cluster, NAMESPACE, CONTROLLER_LEASE))
+                if spec.holder_identity and not is_ours(spec):
+                    _log.warning("%s has taken the Lease %s", spec.holder_identity, _SHOWN)
+                    return
+                await self._hold()
+                renewed = loop.time()
+            except ClusterError as error:
+                _log.warning("the Lease %s could not be renewed: %s", _SHOWN, error)
+                if loop.time() - renewed > self._duration * 2 / 3:
+                    return
+
+    async def _hold(self) -> LeaseSpec | None:
+        """Renew or take the Lease; what it said if it was taken from somebody who may be at work.
+
+        Raises ClusterError. Where there is no namespace of Volcano there is nothing to hold.
+        """
+        lease = await read_lease(self._cluster, NAMESPACE, CONTROLLER_LEASE)
+        if lease is None:
+            metadata = {"name": CONTROLLER_LEASE, "namespace": NAMESPACE}
+            try:
+                await self._cluster.create(LEASE, {"metadata": metadata, "spec": self._spec(None)})
+            except AlreadyExists as error:
+                raise Conflict(f"the Lease {_SHOWN} has just been made") from error
+            except NotFound:
+                pass
+            return None
+        before = LeaseSpec.of(lease)
+        await self._cluster.patch(
+            LEASE,
+            NAMESPACE,
+            CONTROLLER_LEASE,
+            {"spec": self._spec(before)},
+            resource_version=lease["metadata"]["resourceVersion"],
+        )
+        return before if before.holder_identity != self._holder and _may_decide(before) else None
+
+    def _spec(self, before: LeaseSpec | None) -> Object:
+        now = micro_timestamp(time.time())
+        spec: Object = {
+            "holderIdentity": self._holder,
+            "leaseDurationSeconds": max(int(self._duration), 1),
+            "renewTime": now,
+        }
+        if before is None or before.holder_identity != self._holder:
+            spec["leaseTransitions"] = before.lease_transitions + 1 if before else 0
+        if before is None or not is_ours(before):
+            spec["acquireTime"] = now  # when it became ours, whichever replica holds it
+        return spec
+
+
+async def read_lease(cluster: Cluster, namespace: str, name: str) -> Object | None:
+    """A Lease, None if there is none; raises ClusterError."""
+    try:
+        return await cluster.get(LEASE, namespace, name)
+    except NotFound:
+        return None
+
+
+def is_ours(lease: LeaseSpec) -> bool:
+    """Whether an operator of ours holds a Lease of Volcano's."""
+    return lease.holder_identity.startswith(OUR_PREFIX)
+
+
+def _may_decide(before: LeaseSpec) -> bool:
+    """Whether Volcano's controller may not have noticed yet that the Lease is no longer its own."""
+    return bool(before.holder_identity) and _still_to_wait(before, before.seconds) > 0
+
+
+def _still_to_wait(before: LeaseSpec, duration: float) -> float:
+    """How long (s) to wait after the Lease was taken from ``before``.
+
+    Another replica of ours may have taken it a moment ago; both of its times are by one clock.
+    """
+    longest = max(before.seconds, duration)
+    taken, renewed = seconds_of(before.acquire_time), seconds_of(before.renew_time)
+    if not is_ours(before) or taken is None or renewed is None:
+        return longest if not is_ours(before) else 0.0
+    return max(longest - (renewed - taken), 0.0)

@@ -1,0 +1,36 @@
+"""What an administrator decides about a running operator."""
+
+import msgspec
+
+from vcjob.kubernetes.installing.installation import NAMESPACE, Installation
+
+
+class OperatorOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """See ``vcjob operator --help``.
+
+    ``namespaces`` are the only ones whose Jobs are looked after; none means all. ``api_rate`` is in
+    writes a second. ``health_address`` is host (empty: all) and port.
+    """
+
+    namespaces: tuple[str, ...] = ()
+    scheduler: str = "auto"
+    take_over: bool = False
+    leader_elect: bool = True
+    lease_namespace: str = NAMESPACE
+    api_rate: float = 500.0
+    api_burst: int = 1000
+    api_concurrency: int = 64
+    workers: int = 8
+    health_address: tuple[str, int] = ("", 8080)
+    third_party_plugins: bool = False
+    allowed_annotations: tuple[str, ...] = ()
+
+    @property
+    def installation(self) -> Installation:
+        """The installation whose rights this operator needs."""
+        return Installation(
+            namespace=self.lease_namespace,
+            namespaces=self.namespaces,
+            scheduler=self.scheduler,
+            take_over=self.take_over,
+        )

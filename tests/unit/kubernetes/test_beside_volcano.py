@@ -1,0 +1,249 @@
+"""Who decides about Jobs where Volcano's controller may be at work too."""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator
+
+import pytest
+
+from vcjob.api.kinds import LEASE
+from vcjob.api.types import Object
+from vcjob.controller.cluster import Forbidden, NotFound
+from vcjob.core.times import micro_timestamp
+from vcjob.kubernetes.beside_volcano import (
+    CONTROLLER_LEASE,
+    NAMESPACE,
+    StandingBack,
+    TakingOver,
+    VolcanoRuns,
+)
+from vcjob.kubernetes.readiness import Condition, Readiness
+from vcjob.local.store import Store
+
+
+class Quick:
+    eager = calm = 0.005
+
+
+class Told(Readiness):
+    """Readiness that can be waited for to tell something about Volcano."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._told = asyncio.Event()
+
+    def fail(self, condition: Condition, sentence: str) -> None:
+        super().fail(condition, sentence)
+        if condition is Condition.VOLCANO:
+            self._told.set()
+
+    async def told(self) -> str:
+        await self._told.wait()
+        self._told.clear()
+        return self.of(Condition.VOLCANO)
+
+
+class Clock:
+    now = 1_800_000_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+async def hold(store: Store, holder: str, seconds: int = 15) -> None:
+    """Be Volcano's controller: take or renew the Lease."""
+    spec = {
+        "holderIdentity": holder,
+        "leaseDurationSeconds": seconds,
+        "renewTime": micro_timestamp(time.time()),
+        "leaseTransitions": 3,
+    }
+    try:
+        await store.patch(LEASE, NAMESPACE, CONTROLLER_LEASE, {"spec": spec})
+    except NotFound:
+        metadata = {"name": CONTROLLER_LEASE, "namespace": NAMESPACE}
+        await store.create(LEASE, {"metadata": metadata, "spec": spec})
+
+
+@contextlib.asynccontextmanager
+async def renewing(store: Store, holder: str) -> AsyncIterator[None]:
+    """Be Volcano's controller at work."""
+
+    async def go_on() -> None:
+        while True:
+            await hold(store, holder)
+            await asyncio.sleep(0.005)
+
+    await hold(store, holder)
+    task = asyncio.create_task(go_on())
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def spec_of(store: Store) -> Object:
+    spec: Object = (await store.get(LEASE, NAMESPACE, CONTROLLER_LEASE))["spec"]
+    return spec
+
+
+def test_without_a_lease_of_volcano_we_start() -> None:
+    async def scenario() -> None:
+        readiness = Readiness()
+        await StandingBack(Store(Clock()), readiness, Quick()).refuse_to_start()
+        assert readiness.ready
+
+    asyncio.run(scenario())
+
+
+def test_a_controller_of_volcano_that_ended_gracefully_keeps_nobody_from_starting() -> None:
+    async def scenario() -> None:
+        store = Store(Clock())
+        await hold(store, "", 1)
+        await StandingBack(store, Readiness(), Quick()).refuse_to_start()
+
+    asyncio.run(scenario())
+
+
+def test_a_controller_of_volcano_at_work_is_named_in_the_refusal() -> None:
+    async def scenario() -> None:
+        store = Store(Clock())
+        async with renewing(store, "volcano-controllers-abc_1"):
+            with pytest.raises(VolcanoRuns, match=r"volcano-controllers-abc_1.*--take-over"):
+                await StandingBack(store, Readiness(), Quick()).refuse_to_start()
+
+    asyncio.run(scenario())
+
+
+def test_a_lease_that_nobody_renews_is_looked_at_for_as_long_as_it_lasts(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def scenario() -> None:
+        store = Store(Clock())
+        await hold(store, "killed", seconds=1)
+        with caplog.at_level("INFO"):
+            await StandingBack(store, Readiness(), Quick()).refuse_to_start()
+
+    asyncio.run(scenario())
+    assert [message for message in caplog.messages if "killed is named as holder" in message]
+    assert caplog.messages[-1].endswith("is renewed no more")
+
+
+def test_a_controller_of_volcano_that_comes_later_has_the_jobs_until_it_goes() -> None:
+    async def scenario() -> None:
+        store, readiness = Store(Clock()), Told()
+        beside = StandingBack(store, readiness, Quick())
+        await beside.clear()
+        async with renewing(store, "volcano"):
+            await beside.taken()
+            clear = asyncio.create_task(beside.clear())
+            assert "volcano) holds the Lease" in await readiness.told()
+            assert not clear.done()
+        await hold(store, "", 1)
+        await clear
+        assert readiness.ready
+
+    asyncio.run(scenario())
+
+
+def test_what_may_not_be_read_counts_as_held_and_says_which_right_is_missing() -> None:
+    class Closed(Store):
+        closed = True
+
+        async def get(self, kind: object, namespace: str, name: str) -> Object:
+            if self.closed:
+                raise Forbidden("no")
+            raise NotFound("none")
+
+    async def scenario() -> None:
+        store, readiness = Closed(Clock()), Told()
+        beside = StandingBack(store, readiness, Quick())
+        starting = asyncio.create_task(beside.refuse_to_start())
+        said = await readiness.told()
+        assert 'grant the verb get on leases of namespace "volcano-system"' in said
+        store.closed = False
+        await starting
+        assert readiness.ready
+        store.closed = True
+        await beside.taken()
+
+    asyncio.run(scenario())
+
+
+def test_another_operator_of_ours_that_took_over_is_not_volcano() -> None:
+    async def scenario() -> None:
+        store = Store(Clock())
+        async with renewing(store, "vcjob-operator_other"):
+            await StandingBack(store, Readiness(), Quick()).refuse_to_start()
+
+    asyncio.run(scenario())
+
+
+def test_taking_over_waits_until_the_controller_of_volcano_must_have_noticed() -> None:
+    async def scenario() -> None:
+        store, readiness = Store(Clock()), Told()
+        await hold(store, "volcano", seconds=1)
+        over = TakingOver(store, readiness, "me", Quick(), duration=1)
+        start = asyncio.get_running_loop().time()
+        clear = asyncio.create_task(over.clear())
+        assert "from volcano; waiting 1 s" in await readiness.told()
+        await clear
+        assert asyncio.get_running_loop().time() - start >= 1
+        spec = await spec_of(store)
+        assert (spec["holderIdentity"], spec["leaseTransitions"]) == ("vcjob-operator_me", 4)
+        assert not readiness.of(Condition.VOLCANO)
+
+    asyncio.run(scenario())
+
+
+def test_taking_a_free_lease_or_one_of_ours_needs_no_waiting() -> None:
+    async def scenario() -> None:
+        store = Store(Clock())
+        await TakingOver(store, Readiness(), "me", Quick(), duration=600).clear()
+        await hold(store, "", 1)
+        await TakingOver(store, Readiness(), "me", Quick(), duration=600).clear()
+        long_ago = {"spec": {"acquireTime": "2020-01-01T00:00:00.000000Z"}}
+        await store.patch(LEASE, NAMESPACE, CONTROLLER_LEASE, long_ago)
+        await hold(store, "vcjob-operator_other")
+        await TakingOver(store, Readiness(), "me", Quick(), duration=600).clear()
+        assert (await spec_of(store))["holderIdentity"] == "vcjob-operator_me"
+
+    asyncio.run(scenario())
+
+
+def test_a_replica_that_follows_one_that_just_took_over_waits_for_the_rest() -> None:
+    async def scenario() -> None:
+        store, readiness = Store(Clock()), Told()
+        await hold(store, "volcano", seconds=600)
+        first = asyncio.create_task(
+            TakingOver(store, readiness, "first", Quick(), duration=600).clear()
+        )
+        await readiness.told()
+        first.cancel()
+        second = asyncio.create_task(
+            TakingOver(store, readiness, "second", Quick(), duration=600).clear()
+        )
+        assert "from vcjob-operator_first; waiting 600 s" in await readiness.told()
+        second.cancel()
+        await asyncio.gather(first, second, return_exceptions=True)
+
+    asyncio.run(scenario())
+
+
+def test_a_taken_lease_is_renewed_and_its_loss_noticed() -> None:
+    async def scenario() -> None:
+        store = Store(Clock())
+        over = TakingOver(store, Readiness(), "me", Quick())
+        await over.clear()
+        before = (await spec_of(store))["renewTime"]
+        taken = asyncio.create_task(over.taken())
+        async for event in store.watch(LEASE, str(store.version), NAMESPACE):
+            assert event.object["spec"]["renewTime"] > before
+            break
+        assert not taken.done()
+        await hold(store, "volcano")
+        await taken
+
+    asyncio.run(scenario())
