@@ -115,16 +115,20 @@ def orphans() -> Iterator[Callable[[], None]]:
     libc.prctl(set_child_subreaper, 0, 0, 0, 0)
 
 
+def starter_of(engine: int) -> int:
+    [starter] = [
+        process
+        for process in descendants(engine)
+        if b"vcjob.local.node.starter" in Path(f"/proc/{process}/cmdline").read_bytes()
+    ]
+    return starter
+
+
 def test_a_starter_that_was_killed_is_told_and_replaced(tmp_path: Path) -> None:
     async def run() -> None:
         async with world(tmp_path) as pods:
             before = await pods.sh("true", environment=ENVIRONMENT)
-            [starter] = [
-                process
-                for process in descendants(os.getpid())
-                if b"vcjob.local.node.starter" in Path(f"/proc/{process}/cmdline").read_bytes()
-            ]
-            os.kill(starter, signal.SIGKILL)
+            os.kill(starter_of(os.getpid()), signal.SIGKILL)
             with pytest.raises(NodeRefused, match="the process that starts containers had ended"):
                 await pods.sh("true", environment=ENVIRONMENT)
             after = await pods.run("sh", "-c", "exit 3", environment=ENVIRONMENT)
