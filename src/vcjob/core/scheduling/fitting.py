@@ -120,7 +120,7 @@ class Nodes:
         shown = [f"{number} {why}" for why, number in ordered[:_MOST_REASONS]]
         if more := sum(number for _, number in ordered[_MOST_REASONS:]):
             shown.append(f"{more} for other reasons")
-        return f" (of {len(self._nodes)} nodes {', '.join(shown)})"
+        return f" (nodes: {len(self._nodes)}, of which {', '.join(shown)})"
 
     def _arranged(
         self, pods: Iterable[tuple[PodShape, int]]

@@ -1,0 +1,622 @@
+"""Gangs on a cluster without Volcano's scheduler, on the real store: whole, in order, told why."""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any
+
+import pytest
+from fake_kube_scheduler import KubeScheduler, add_node
+from simulation import ManualClock
+
+from vcjob.api.defaults import apply_defaults
+from vcjob.api.kinds import EVENT, JOB, NODE, POD, POD_GROUP, PRIORITY_CLASS, QUEUE
+from vcjob.api.names import OUT_OF_SYNC, pod_group_name
+from vcjob.api.types import Job, Object
+from vcjob.controller.cluster import Cluster, Unavailable
+from vcjob.core.blueprint import Blueprint
+from vcjob.core.scheduling.gating import GATE, gated
+from vcjob.core.scheduling.requests import new_queue
+from vcjob.kubernetes.gang_scheduler import GangScheduler
+from vcjob.local.store import Store
+from vcjob.plugins.registry import installed_plugins
+
+PLUGINS = installed_plugins(third_party=False)
+GRACE = 60.0
+
+
+def task(
+    name: str, replicas: int, cpu: str = "1", *, least: int | None = None, **spec: Any
+) -> Object:
+    container: Object = {"name": "main", "image": "none", "resources": {"requests": {"cpu": cpu}}}
+    template = {"spec": {"containers": [container], **spec}}
+    made: Object = {"name": name, "replicas": replicas, "template": template}
+    if least is not None:
+        made["minAvailable"] = least
+    return made
+
+
+class World:
+    """A store, the scheduler of gangs, and shorthands for what others do."""
+
+    def __init__(self, wrap: Callable[[Store], Cluster]) -> None:
+        self.clock = ManualClock()
+        self.store = Store(self.clock.now)
+        self.cluster = wrap(self.store)
+        self.kube = KubeScheduler(self.store)
+        self.blueprints: dict[str, Blueprint] = {}
+        self._running: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        scheduler = GangScheduler(self.cluster, self.store, self.clock, grace=GRACE, pause=0)
+        self._running = asyncio.create_task(scheduler.run())
+        await self.settle()
+
+    async def stop(self) -> None:
+        assert self._running
+        assert not self._running.done(), self._running.exception()
+        self._running.cancel()
+        await asyncio.gather(self._running, return_exceptions=True)
+
+    async def settle(self) -> None:
+        """Until nothing more happens without the clock moving."""
+        quiet, before = 0, -1
+        while quiet < 20:
+            await asyncio.sleep(0)
+            now = self.store.version
+            quiet = 0 if now != before else quiet + 1
+            before = now
+
+    async def advance(self, seconds: float) -> None:
+        end = self.clock.now() + seconds
+        while (due := self.clock.next_wake()) is not None and due <= end:
+            self.clock.move_to(due)
+            await self.settle()
+        self.clock.move_to(end)
+        await self.settle()
+
+    async def bind(self) -> int:
+        """Let Kubernetes' scheduler do what it can."""
+        bound = await self.kube.turn()
+        await self.settle()
+        return bound
+
+    async def nodes(self, *cpus: str, **spec: Any) -> None:
+        for number, cpu in enumerate(cpus):
+            await add_node(self.store, f"node-{number}", cpu, **spec)
+        await self.settle()
+
+    async def queue(self, name: str, **spec: Any) -> None:
+        await self.store.create(QUEUE, new_queue(name, spec))
+        await self.settle()
+
+    async def job(self, name: str, *tasks: Object, pods: bool = True, **spec: Any) -> None:
+        """A Job as its controller makes it, with its pods once it is admitted."""
+        made = apply_defaults({"metadata": {"name": name}, "spec": {"tasks": list(tasks), **spec}})
+        # Jobs may get past admission: then a minimum of 0 is none.
+        job = await self.store.create(JOB, {**made, "spec": {**made["spec"], **spec}})
+        self.blueprints[name] = blueprint = Blueprint(Job.of(job), PLUGINS)
+        await self.store.create(POD_GROUP, blueprint.pod_group())
+        await self.settle()
+        if pods and await self.phase(name) == "Inqueue":
+            await self.pods(name)
+
+    async def pods(self, name: str) -> None:
+        """Make the pods of a Job that are not there."""
+        there = await self.all_pods()
+        for pod in self.blueprints[name].pods():
+            if pod["metadata"]["name"] not in there:
+                await self.store.create(POD, gated(pod))
+        await self.settle()
+
+    async def foreign(self, name: str, node_name: str, cpu: str) -> None:
+        """A pod of somebody else that runs."""
+        container = {"name": "main", "resources": {"requests": {"cpu": cpu}}}
+        spec = {"containers": [container], "nodeName": node_name}
+        await self.store.create(POD, {"metadata": {"name": name}, "spec": spec})
+        await self.settle()
+
+    async def turns(self, phase: str, *pods: str) -> None:
+        for pod in pods:
+            status = {"status": {"phase": phase}}
+            await self.store.patch(POD, "default", pod, status, subresource="status")
+        await self.settle()
+
+    async def all_pods(self) -> dict[str, Object]:
+        return {pod["metadata"]["name"]: pod for pod in (await self.store.list(POD)).items}
+
+    async def let_go(self) -> set[str]:
+        return {name for name, pod in (await self.all_pods()).items()
+                if not pod["spec"].get("schedulingGates")}  # fmt: skip
+
+    async def group(self, job: str) -> Object:
+        obj = await self.store.get(JOB, "default", job)
+        return await self.store.get(
+            POD_GROUP, "default", pod_group_name(job, obj["metadata"]["uid"])
+        )
+
+    async def status(self, job: str) -> Object:
+        status: Object = (await self.group(job)).get("status") or {}
+        return status
+
+    async def phase(self, job: str) -> str:
+        return str((await self.status(job)).get("phase", ""))
+
+    async def told(self, job: str) -> tuple[str, str]:
+        condition = (await self.status(job))["conditions"][-1]
+        return condition["reason"], condition["message"]
+
+    async def finish_leaving(self) -> None:
+        """Be the nodes: pods under deletion end."""
+        for pod in (await self.all_pods()).values():
+            if "deletionTimestamp" in pod["metadata"]:
+                place = ("default", pod["metadata"]["name"])
+                await self.store.delete(POD, *place, grace_period_seconds=0)
+        await self.settle()
+
+
+Scenario = Callable[[World], Coroutine[Any, Any, None]]
+
+
+def play(scenario: Scenario, wrap: Callable[[Store], Cluster] = lambda store: store) -> None:
+    async def run() -> None:
+        world = World(wrap)
+        for name, spec in (("root", {}), ("default", {"parent": "root"})):
+            await world.queue(name, **spec)
+        await world.start()
+        await scenario(world)
+        await world.stop()
+
+    asyncio.run(run())
+
+
+def test_a_gang_is_admitted_its_pods_are_let_go_when_all_are_there_then_it_runs() -> None:
+    async def scenario(world: World) -> None:
+        await world.nodes("2", "2")
+        await world.job("lc", task("worker", 3), pods=False)
+        assert await world.told("lc") == (
+            "Fits", f"{(await world.group('lc'))['metadata']['name']} may start: there is room for "
+            "all that it needs to start")  # fmt: skip
+        pods = list(world.blueprints["lc"].pods())
+        for pod in pods[:2]:
+            await world.store.create(POD, gated(pod))
+        await world.settle()
+        assert await world.let_go() == set()
+        await world.pods("lc")
+        assert await world.let_go() == {"lc-worker-0", "lc-worker-1", "lc-worker-2"}
+        assert await world.phase("lc") == "Inqueue"
+        assert await world.bind() == 3
+        assert await world.phase("lc") == "Running"
+
+    play(scenario)
+
+
+def test_only_our_gate_is_lifted_and_pods_with_others_wait_for_those_who_set_them() -> None:
+    async def scenario(world: World) -> None:
+        await world.nodes("4")
+        gates = [{"name": "example.com/quota"}]
+        await world.job("lc", task("worker", 2, schedulingGates=gates))
+        assert await world.let_go() == set()
+        for index in (0, 1):
+            pod = (await world.all_pods())[f"lc-worker-{index}"]
+            assert pod["spec"]["schedulingGates"] == [*gates, {"name": GATE}]
+            without = {"spec": {"schedulingGates": [{"name": GATE}]}}
+            await world.store.patch(POD, "default", f"lc-worker-{index}", without)
+            await world.settle()
+        assert await world.let_go() == {"lc-worker-0", "lc-worker-1"}
+
+    play(scenario)
+
+
+@pytest.mark.parametrize(
+    ("cpus", "spec", "replicas", "reason", "parts"),
+    [
+        (("1", "1", "1"), {}, 2, "ExceedsCluster",
+         ("needs room for 2 pods that request cpu 2 each", "has room for none of them")),
+        (("2", "1"), {}, 2, "ExceedsCluster", ("has room for 1 of them even if nothing else ran",)),
+        (("8",), {"unschedulable": True}, 1, "ExceedsCluster",
+         ("a pod that requests cpu 2", "nodes: 1, of which 1 cordoned")),
+        (("8",), {"taints": [{"key": "gpu", "value": "yes", "effect": "NoSchedule"}]}, 1,
+         "ExceedsCluster", ("1 tainted gpu=yes:NoSchedule",)),
+        ((), {}, 1, "ExceedsCluster", ("it has no nodes",)),
+    ],
+)  # fmt: skip
+def test_what_no_node_takes_is_told_with_numbers_and_reasons(
+    cpus: tuple[str, ...], spec: Mapping[str, Any], replicas: int, reason: str,
+    parts: tuple[str, ...],
+) -> None:  # fmt: skip
+    async def scenario(world: World) -> None:
+        await world.nodes(*cpus, **spec)
+        await world.job("lc", task("worker", replicas, "2"))
+        assert await world.phase("lc") == "Pending"
+        told, message = await world.told("lc")
+        assert told == reason
+        for part in parts:
+            assert part in message
+
+    play(scenario)
+
+
+def test_a_gang_waits_for_the_pods_of_others_and_starts_when_they_end() -> None:
+    async def scenario(world: World) -> None:
+        await world.nodes("4", "4")
+        await world.foreign("web", "node-0", "3")
+        await world.job("lc", task("worker", 2, "3"))
+        reason, message = await world.told("lc")
+        assert reason == "NotEnoughResources"
+        assert "has room for 1 of them now" in message
+        await world.turns("Succeeded", "web")
+        assert await world.phase("lc") == "Inqueue"
+
+    play(scenario)
+
+
+@pytest.mark.parametrize("how", ["added", "uncordoned", "ready again"])
+def test_a_node_that_comes_lets_a_gang_start(how: str) -> None:
+    async def scenario(world: World) -> None:
+        await world.nodes("1", unschedulable=how == "uncordoned")
+        if how == "ready again":
+            lost = {"status": {"conditions": [{"type": "Ready", "status": "Unknown"}]}}
+            await world.store.patch(NODE, "", "node-0", lost, subresource="status")
+        await world.job("lc", task("worker", 1, "2" if how == "added" else "1"))
+        assert await world.phase("lc") == "Pending"
+        if how == "added":
+            await add_node(world.store, "big", "2")
+        elif how == "uncordoned":
+            await world.store.patch(NODE, "", "node-0", {"spec": {"unschedulable": None}})
+        else:
+            found = {"status": {"conditions": [{"type": "Ready", "status": "True"}]}}
+            await world.store.patch(NODE, "", "node-0", found, subresource="status")
+        await world.settle()
+        assert await world.phase("lc") == "Inqueue"
+
+    play(scenario)
+
+
+def test_room_is_held_from_admission_until_the_pods_are_bound() -> None:
+    async def scenario(world: World) -> None:
+        await world.nodes("2", "2")
+        await world.job("first", task("worker", 3), pods=False)
+        await world.job("second", task("worker", 2))
+        assert await world.phase("second") == "Pending"
+        await world.pods("first")
+        assert await world.phase("second") == "Pending"
+        await world.bind()
+        assert await world.phase("first") == "Running"
+        assert await world.phase("second") == "Pending"
+        await world.job("small", task("worker", 1))
+        assert await world.phase("small") == "Inqueue"
+
+    play(scenario)
+
+
+def test_queues_bound_and_priorities_order_as_on_one_machine() -> None:
+    async def scenario(world: World) -> None:
+        await world.nodes("4")
+        await world.store.create(PRIORITY_CLASS, {"metadata": {"name": "high"}, "value": 10})
+        await world.queue("team", capability={"cpu": "2"})
+        await world.job("much", task("worker", 3), queue="team")
+        assert (await world.told("much"))[0] == "ExceedsQueue"
+        await world.job("none", task("worker", 1), queue="nowhere")
+        assert (await world.told("none"))[0] == "QueueNotFound"
+        await world.foreign("web", "node-0", "4")
+        await world.job("low", task("worker", 4))
+        await world.job("high", task("worker", 4), priorityClassName="high")
+        await world.turns("Failed", "web")
+        assert (await world.phase("low"), await world.phase("high")) == ("Pending", "Inqueue")
+
+    play(scenario)
+
+
+def test_a_gang_that_lost_its_room_before_its_pods_were_there_waits_anew_and_deletes_nothing() -> (
+    None
+):
+    async def scenario(world: World) -> None:
+        await world.nodes("2", "2")
+        await world.job("lc", task("worker", 4), pods=False)
+        await world.foreign("thief", "node-1", "1")
+        await world.pods("lc")
+        assert await world.let_go() == {"thief"}
+        assert await world.phase("lc") == "Pending"
+        assert (await world.told("lc"))[0] == "NotEnoughResources"
+        await world.turns("Succeeded", "thief")
+        assert len(await world.let_go()) == 5
+        assert await world.bind() == 4
+        assert await world.phase("lc") == "Running"
+
+    play(scenario)
+
+
+def test_a_gang_is_taken_back_when_its_pods_find_no_nodes_and_starts_when_there_is_room() -> None:
+    async def scenario(world: World) -> None:
+        await world.nodes("2", "2")
+        await world.job("lc", task("worker", 4))
+        await world.foreign("thief", "node-1", "1")
+        assert await world.bind() == 3
+        await world.turns("Running", "lc-worker-0")
+        await world.advance(GRACE - 1)
+        assert await world.phase("lc") == "Inqueue"
+        before = await world.all_pods()
+
+        await world.advance(1)
+        assert await world.phase("lc") == "Pending"
+        reason, message = await world.told("lc")
+        assert reason == "TakenBack"
+        assert "1 of the 4 pods" in message
+        assert "Insufficient cpu" in message
+        [event] = (await world.store.list(EVENT)).items
+        assert (event["reason"], event["message"]) == ("TakenBack", message)
+        for name, pod in (await world.all_pods()).items():
+            leaving = "deletionTimestamp" in pod["metadata"]
+            marked = (pod["metadata"].get("annotations") or {}).get(OUT_OF_SYNC) == "true"
+            assert leaving == marked == (name != "thief")
+
+        await world.turns("Succeeded", "thief")
+        assert await world.phase("lc") == "Pending", "old pods are still there"
+        await world.finish_leaving()
+        assert await world.phase("lc") == "Inqueue"
+        await world.pods("lc")
+        after = await world.all_pods()
+        assert before["lc-worker-0"]["metadata"]["uid"] != after["lc-worker-0"]["metadata"]["uid"]
+        assert await world.bind() == 4
+        assert await world.phase("lc") == "Running"
+
+    play(scenario)
+
+
+def test_a_gang_that_runs_is_never_taken_back() -> None:
+    async def scenario(world: World) -> None:
+        await world.nodes("4")
+        await world.job("lc", task("worker", 4), minAvailable=2)
+        assert await world.let_go() == {"lc-worker-0", "lc-worker-1"}
+        await world.bind()
+        assert await world.phase("lc") == "Running"
+        assert len(await world.let_go()) == 4
+        await world.foreign("thief", "node-0", "2")
+        await world.bind()
+        await world.advance(10 * GRACE)
+        assert len(await world.all_pods()) == 5
+        assert await world.phase("lc") == "Running"
+        await world.turns("Succeeded", "thief")
+        assert await world.bind() == 2
+
+    play(scenario)
+
+
+def test_each_pod_that_is_bound_gives_a_gang_new_time() -> None:
+    async def scenario(world: World) -> None:
+        await world.nodes("2", "1")
+        await world.job("lc", task("worker", 3))
+        await world.foreign("thief", "node-0", "2")
+        assert await world.bind() == 1
+        await world.advance(GRACE / 2)
+        await world.turns("Succeeded", "thief")
+        await world.foreign("other", "node-0", "1")
+        assert await world.bind() == 1
+        await world.advance(GRACE - 1)
+        assert await world.phase("lc") == "Inqueue"
+        await world.advance(1)
+        assert await world.phase("lc") == "Pending"
+
+    play(scenario)
+
+
+def test_of_two_gangs_that_hold_half_each_only_one_is_taken_back() -> None:
+    async def scenario(world: World) -> None:
+        await world.nodes("2", "2")
+        await world.job("first", task("worker", 2), pods=False)
+        await world.advance(1)
+        await world.job("second", task("worker", 2), pods=False)
+        await world.pods("first")
+        await world.pods("second")
+        await world.store.patch(NODE, "", "node-1", {"spec": {"unschedulable": True}})
+        for name in ("first-worker-1", "second-worker-1"):  # each gets one of the two places
+            await world.store.patch(POD, "default", name, {"spec": {"nodeName": "node-0"}})
+        await world.settle()
+        await world.bind()
+        await world.advance(GRACE)
+        assert (await world.phase("first"), await world.phase("second")) == ("Inqueue", "Pending")
+        await world.finish_leaving()
+        assert await world.bind() == 1
+        await world.advance(2 * GRACE)
+        assert (await world.phase("first"), await world.phase("second")) == ("Running", "Pending")
+
+    play(scenario)
+
+
+def test_a_gang_whose_pods_find_no_nodes_again_and_again_pauses_ever_longer() -> None:
+    async def scenario(world: World) -> None:
+        await world.nodes("4")
+        await world.job("lc", task("worker", 2))
+        for round_number in range(3):
+            assert await world.phase("lc") == "Inqueue"
+            await world.pods("lc")
+            for index in (0, 1):  # for a reason that nobody but Kubernetes' scheduler knows
+                condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable",
+                             "message": "no volume in this zone"}  # fmt: skip
+                told = {"status": {"conditions": [condition]}}
+                name = f"lc-worker-{index}"
+                await world.store.patch(POD, "default", name, told, subresource="status")
+            await world.settle()
+            await world.advance(GRACE)
+            await world.finish_leaving()
+            if round_number:
+                reason, message = await world.told("lc")
+                assert reason == "TakenBackAgain"
+                assert f"{round_number + 1} times" in message
+                await world.advance(GRACE * 2 ** (round_number - 1) - 1)
+                assert await world.phase("lc") == "Pending"
+                await world.advance(1)
+
+    play(scenario)
+
+
+def test_a_scheduler_that_comes_after_a_crash_goes_on_deleting_what_was_taken_back() -> None:
+    failing = {"now": False}
+
+    class Crashing:
+        def __init__(self, store: Store) -> None:
+            self._store = store
+
+        def __getattr__(self, name: str) -> Any:
+            if name == "delete" and failing["now"]:
+                return self._fail
+            return getattr(self._store, name)
+
+        async def _fail(self, *_: Any, **__: Any) -> None:
+            raise Unavailable("the server is away")
+
+    async def scenario(world: World) -> None:
+        await world.nodes("2", "2")
+        await world.job("lc", task("worker", 4))
+        await world.foreign("thief", "node-1", "1")
+        await world.bind()
+        failing["now"] = True
+        await world.advance(GRACE)
+        assert await world.phase("lc") == "Pending"
+        await world.stop()
+        failing["now"] = False
+        await world.start()
+        await world.finish_leaving()
+        assert set(await world.all_pods()) == {"thief"}
+
+    play(scenario, wrap=lambda store: Crashing(store))  # type: ignore[arg-type,return-value]
+
+
+def test_a_new_pod_group_of_a_job_that_runs_takes_nothing_away() -> None:
+    async def scenario(world: World) -> None:
+        await world.nodes("4")
+        await world.job("lc", task("worker", 4))
+        await world.bind()
+        group = await world.group("lc")
+        await world.store.delete(POD_GROUP, "default", group["metadata"]["name"])
+        await world.settle()
+        await world.store.create(POD_GROUP, world.blueprints["lc"].pod_group())
+        await world.settle()
+        assert await world.phase("lc") == "Running"
+        assert len(await world.all_pods()) == 4
+
+    play(scenario)
+
+
+def test_pods_made_anew_for_a_gang_that_runs_are_let_go_at_once() -> None:
+    async def scenario(world: World) -> None:
+        await world.nodes("4")
+        await world.job("lc", task("worker", 3))
+        await world.bind()
+        await world.store.delete(POD, "default", "lc-worker-1", grace_period_seconds=0)
+        await world.settle()
+        await world.pods("lc")
+        assert "lc-worker-1" in await world.let_go()
+        assert await world.bind() == 1
+
+    play(scenario)
+
+
+def test_a_new_generation_does_not_start_on_the_count_of_the_old_one() -> None:
+    async def scenario(world: World) -> None:
+        await world.nodes("4")
+        await world.job("lc", task("worker", 2))
+        await world.bind()
+        for index in (0, 1):
+            await world.store.delete(POD, "default", f"lc-worker-{index}")
+        group = await world.group("lc")
+        await world.store.delete(POD_GROUP, "default", group["metadata"]["name"])
+        await world.settle()
+        await world.store.create(POD_GROUP, world.blueprints["lc"].pod_group())
+        await world.settle()
+        assert await world.phase("lc") == "Inqueue"
+        await world.finish_leaving()
+        await world.store.create(POD, gated(next(iter(world.blueprints["lc"].pods()))))
+        await world.settle()
+        assert await world.let_go() == set()
+
+    play(scenario)
+
+
+def test_without_a_minimum_every_pod_starts_at_once() -> None:
+    async def scenario(world: World) -> None:
+        await world.nodes("1")
+        await world.job("lc", task("worker", 3), minAvailable=0)
+        assert len(await world.let_go()) == 3
+        assert await world.bind() == 1
+        await world.advance(10 * GRACE)
+        assert len(await world.all_pods()) == 3
+
+    play(scenario)
+
+
+def test_the_minimum_is_made_of_the_tasks_minimums_and_large_pods_go_first() -> None:
+    async def scenario(world: World) -> None:
+        await world.nodes("4", "4")
+        await world.job(
+            "lc", task("worker", 6, least=2), task("ps", 1, "4", least=1), minAvailable=3
+        )
+        assert await world.let_go() == {"lc-ps-0", "lc-worker-0", "lc-worker-1"}
+        pods = await world.all_pods()
+        versions = {name: int(pods[name]["metadata"]["resourceVersion"])
+                    for name in await world.let_go()}  # fmt: skip
+        assert min(versions, key=lambda name: versions[name]) == "lc-ps-0"
+        await world.bind()
+        assert await world.phase("lc") == "Running"
+        assert len(await world.let_go()) == 7
+
+    play(scenario)
+
+
+def test_a_group_counts_its_pods() -> None:
+    async def scenario(world: World) -> None:
+        await world.nodes("4")
+        await world.job("lc", task("worker", 3))
+        await world.bind()
+        await world.turns("Running", "lc-worker-0")
+        await world.turns("Succeeded", "lc-worker-1")
+        await world.turns("Failed", "lc-worker-2")
+        status = await world.status("lc")
+        assert (status["running"], status["succeeded"], status["failed"]) == (1, 1, 1)
+
+    play(scenario)
+
+
+def test_a_group_whose_status_is_a_subresource_is_written_too() -> None:
+    async def scenario(world: World) -> None:
+        world.store.declare(POD_GROUP, status_subresource=True)
+        await world.nodes("1")
+        await world.job("lc", task("worker", 1))
+        await world.bind()
+        assert await world.phase("lc") == "Running"
+
+    play(scenario)
+
+
+def test_a_group_of_no_job_is_reckoned_in_equal_parts() -> None:
+    async def scenario(world: World) -> None:
+        await world.nodes("2", "2", "2")
+        spec = {"minMember": 3, "queue": "default", "minResources": {"cpu": "6", "memory": "3Gi"}}
+        for name in ("one", "two"):
+            await world.store.create(POD_GROUP, {"metadata": {"name": name}, "spec": spec})
+            await world.settle()
+        one = await world.store.get(POD_GROUP, "default", "one")
+        two = await world.store.get(POD_GROUP, "default", "two")
+        assert one["status"]["phase"] == "Inqueue"
+        assert (
+            "3 pods that request cpu 2, memory 1Gi each"
+            in two["status"]["conditions"][0]["message"]
+        )
+
+    play(scenario)
+
+
+def test_numbers_that_change_all_the_time_are_not_told_all_the_time() -> None:
+    async def scenario(world: World) -> None:
+        await world.nodes("2", "2")
+        for name in ("a", "b"):
+            await world.foreign(name, f"node-{'ab'.index(name)}", "2")
+        await world.job("lc", task("worker", 4))
+        await world.advance(1)
+        first = await world.told("lc")
+        await world.turns("Succeeded", "a")
+        assert await world.told("lc") == first
+        await world.advance(60)
+        assert "has room for 2 of them now" in (await world.told("lc"))[1]
+
+    play(scenario)
