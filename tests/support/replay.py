@@ -3,7 +3,8 @@
 import asyncio
 import itertools
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from faults import Fault, Faulty
@@ -58,6 +59,8 @@ class WithQuota(Faulty):
 class Replay:
     """One recording being replayed."""
 
+    controller_options: Mapping[str, Any] = MappingProxyType({})
+
     def __init__(self, recording: Object, fault: Fault | None = None, at: int = 0) -> None:
         """``fault`` happens at the ``at``-th write."""
         self.recording = recording
@@ -79,7 +82,7 @@ class Replay:
 
     async def differences(self) -> list[Difference]:
         """Replay, and compare after each step."""
-        simulation = Simulation(wrap=self._with_quota)
+        simulation = Simulation(wrap=self._with_quota, controller_options=self.controller_options)
         simulation.namespace = "lifecycle"
         await simulation.start()
         await simulation.settle()

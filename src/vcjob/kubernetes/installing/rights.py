@@ -58,6 +58,7 @@ class Feature(StrEnum):
     VOLUMES = "Job volumes"
     EVENTS = "Events"
     QUEUES = "Queues and priorities"
+    DEFAULT_QUEUE = "The default Queue"
     BUILTIN = "Gangs admitted by the operator"
     ELECTION = "Leader election"
     BESIDE = "Beside Volcano"
@@ -166,10 +167,9 @@ RIGHTS: tuple[Right, ...] = (
     Right(
         feature=Feature.QUEUES,
         kind=QUEUE,
-        verbs=("create", *_FOLLOW),
+        verbs=_FOLLOW,
         scope=Scope.CLUSTER,
-        why="Jobs wait for a queue that there is not. Makes the Queues `root` and `default` when "
-        "they are missing; a right to create cannot be limited to names.",
+        why="Jobs wait for a queue that there is not.",
     ),
     Right(
         feature=Feature.QUEUES,
@@ -177,6 +177,14 @@ RIGHTS: tuple[Right, ...] = (
         verbs=_FOLLOW,
         scope=Scope.CLUSTER,
         why="The order in which a Job's tasks count for its minimum.",
+    ),
+    Right(
+        feature=Feature.DEFAULT_QUEUE,
+        kind=QUEUE,
+        verbs=("create",),
+        scope=Scope.CLUSTER,
+        why="Makes the Queues `root` and `default` when they are missing; a right to create cannot "
+        "be limited to names. Beside Volcano it is left out: Volcano makes them.",
     ),
     Right(
         feature=Feature.BUILTIN,
@@ -279,6 +287,19 @@ RIGHTS: tuple[Right, ...] = (
 )
 
 
+HEADINGS = ("For", "Where", "Resource", "Verbs", "Only named", "Why")
+
+
+def row(right: Right) -> tuple[str, ...]:
+    """A row of the table as docs/security.md shows it, below ``HEADINGS``."""
+    kind = right.kind
+    resource = f"{kind.plural}.{kind.group}" if kind.group else kind.plural
+    part = f"/{right.subresource}" if right.subresource else ""
+    names = ", ".join(f"`{name}`" for name in right.names)
+    verbs = ", ".join(right.verbs)
+    return right.feature, right.scope, f"`{resource}{part}`", verbs, names, right.why
+
+
 def granted(installation: Installation) -> Iterator[Right]:
     """The rows that an installation needs."""
     return (right for right in RIGHTS if _is_needed(right, installation))
@@ -292,6 +313,8 @@ def _is_needed(right: Right, installation: Installation) -> bool:
     match right.feature:
         case Feature.KEYS:
             return installation.secrets
+        case Feature.DEFAULT_QUEUE:
+            return not installation.beside_volcano
         case Feature.BUILTIN:
             return installation.scheduler != "volcano"
         case Feature.TAKING_OVER:

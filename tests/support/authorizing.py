@@ -1,0 +1,121 @@
+"""Role-based access control, as an API server decides it from Roles and bindings.
+
+Source: Kubernetes documentation, "Using RBAC Authorization".
+"""
+
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from vcjob.api.kinds import Kind
+from vcjob.api.types import Object
+from vcjob.controller.cluster import Cluster, Forbidden, ObjectList, WatchEvent
+
+
+class Asked(NamedTuple):
+    """A request. ``namespace`` and ``name`` are empty where it names none."""
+
+    verb: str
+    group: str
+    resource: str
+    namespace: str = ""
+    name: str = ""
+
+
+class Authorizer:
+    """What the roles among some objects let a ServiceAccount do.
+
+    ``asked`` are the requests that were allowed, ``refused`` those that were not.
+    """
+
+    def __init__(self, objects: Iterable[Object], account: str, namespace: str) -> None:
+        self._rules = list(_rules_of(list(objects), account, namespace))
+        self.asked: set[Asked] = set()
+        self.refused: set[Asked] = set()
+
+    def check(self, asked: Asked) -> None:
+        """Raise Forbidden unless a rule allows the request."""
+        if not any(_allows(rule, where, asked) for rule, where in self._rules):
+            self.refused.add(asked)
+            raise Forbidden(f"{asked.resource}.{asked.group} is forbidden: cannot {asked.verb}")
+        self.asked.add(asked)
+
+
+def _rules_of(
+    objects: list[Object], account: str, namespace: str
+) -> Iterator[tuple[Object, str | None]]:
+    """Each rule, and the only namespace it holds in (None: everywhere)."""
+    key = ("kind", "namespace", "name")
+    subject = ("ServiceAccount", namespace, account)
+    for binding in objects:
+        if not binding["kind"].endswith("Binding"):
+            continue
+        if subject not in [tuple(one[part] for part in key) for one in binding["subjects"]]:
+            continue
+        where = binding["metadata"].get("namespace")
+        wanted = (binding["roleRef"]["kind"], binding["roleRef"]["name"], where)
+        [role] = [
+            one
+            for one in objects
+            if (one["kind"], one["metadata"]["name"], one["metadata"].get("namespace")) == wanted
+        ]
+        for rule in role["rules"]:
+            yield rule, where
+
+
+def _allows(rule: Object, where: str | None, asked: Asked) -> bool:
+    return (
+        asked.verb in rule["verbs"]
+        and asked.group in rule["apiGroups"]
+        and asked.resource in rule["resources"]
+        and (where is None or where == asked.namespace)
+        and ("resourceNames" not in rule or asked.name in rule["resourceNames"])
+    )
+
+
+class AuthorizingCluster:
+    """A ``Cluster`` that asks an authorizer first."""
+
+    def __init__(self, cluster: Cluster, authorizer: Authorizer) -> None:
+        self._cluster = cluster
+        self._authorizer = authorizer
+
+    def _check(
+        self, verb: str, kind: Kind, namespace: str | None, name: str = "", subresource: str = ""
+    ) -> None:
+        resource = f"{kind.plural}/{subresource}" if subresource else kind.plural
+        self._authorizer.check(Asked(verb, kind.group, resource, namespace or "", name))
+
+    async def get(self, kind: Kind, namespace: str, name: str) -> Object:
+        self._check("get", kind, namespace, name)
+        return await self._cluster.get(kind, namespace, name)
+
+    async def list(
+        self, kind: Kind, namespace: str | None = None, labels: Mapping[str, str] | None = None
+    ) -> ObjectList:
+        self._check("list", kind, namespace)
+        return await self._cluster.list(kind, namespace, labels)
+
+    async def watch(
+        self,
+        kind: Kind,
+        since: str,
+        namespace: str | None = None,
+        labels: Mapping[str, str] | None = None,
+    ) -> AsyncIterator[WatchEvent]:
+        self._check("watch", kind, namespace)
+        async for event in self._cluster.watch(kind, since, namespace, labels):
+            yield event
+
+    async def create(self, kind: Kind, obj: Object) -> Object:
+        self._check("create", kind, obj["metadata"].get("namespace"))
+        return await self._cluster.create(kind, obj)
+
+    async def patch(
+        self, kind: Kind, namespace: str, name: str, patch: Object, **options: Any
+    ) -> Object:
+        self._check("patch", kind, namespace, name, options.get("subresource", ""))
+        return await self._cluster.patch(kind, namespace, name, patch, **options)
+
+    async def delete(self, kind: Kind, namespace: str, name: str, **options: Any) -> Object | None:
+        self._check("delete", kind, namespace, name)
+        return await self._cluster.delete(kind, namespace, name, **options)
