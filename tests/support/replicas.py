@@ -1,4 +1,4 @@
-"""Replicas that contend for a Lease, each with clocks of its own, over an API that may misbehave."""
+"""Replicas that contend for a Lease, each with its own clocks, over an API that may misbehave."""
 
 import asyncio
 import itertools
@@ -20,7 +20,7 @@ _ROUNDS = 40
 
 
 class SkewedClock:
-    """A clock that is wrong by ``off`` seconds, and whose seconds last ``rate`` of the true ones."""
+    """A clock that is wrong by ``off`` seconds, and whose seconds last ``rate`` true ones."""
 
     def __init__(self, true: ManualClock, off: float, rate: float) -> None:
         self._true, self._off, self._rate = true, off, rate
