@@ -17,6 +17,7 @@ from vcjob.api.kinds import CONFIG_MAP, EVENT, POD
 from vcjob.api.types import Object
 from vcjob.controller.clock import SystemClock
 from vcjob.controller.cluster import NotFound
+from vcjob.local.agent import full_disk
 from vcjob.local.agent.agent import Agent
 from vcjob.local.agent.logs import LogFiles, Logs
 from vcjob.local.agent.pod_files import PodFiles
@@ -24,7 +25,6 @@ from vcjob.local.agent.surroundings import AgentSettings, Surroundings
 from vcjob.local.node.client import NodeRefused
 from vcjob.local.node.identity import IdMaps, IdRange
 from vcjob.local.node.messages import ContainerExited, StartContainer
-from vcjob.local.sandbox.launcher import BindMount
 from vcjob.local.sandbox.machine import Machine
 from vcjob.local.sandbox.python import Python
 from vcjob.local.store import Store
@@ -152,6 +152,14 @@ class World:
                     return
                 version = pod["metadata"]["resourceVersion"]
                 await anext(aiter(self.store.watch(POD, version)))
+
+    async def told(self, reason: str) -> str:
+        """The message of an Event for this reason, once there is one."""
+        async with asyncio.timeout(20):
+            async for event in self.store.watch(EVENT, "0"):
+                if event.object["reason"] == reason:
+                    return str(event.object["message"])
+        raise AssertionError("the watch ended")
 
     async def events(self) -> list[tuple[str, str]]:
         found = (await self.store.list(EVENT)).items
@@ -395,17 +403,29 @@ def test_a_container_that_the_node_cannot_start_has_ended_with_128(tmp_path: Pat
     in_a_world(tmp_path, test)
 
 
-def test_a_full_disk_fails_the_pod_and_not_the_engine(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("step", "reason"), [("make", "FailedMount"), ("message_mounts", "Failed")]
+)
+def test_a_full_disk_is_told_and_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str, reason: str
 ) -> None:
-    def full(files: PodFiles, container: Object) -> tuple[BindMount, ...]:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    works = getattr(PodFiles, step)
+    full = True
+
+    def make(*arguments: Any) -> Any:
+        if full:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return works(*arguments)
 
     async def test(world: World) -> None:
-        monkeypatch.setattr(PodFiles, "message_mounts", full)
+        nonlocal full
+        monkeypatch.setattr(full_disk, "_AGAIN_SECONDS", 0.001)
+        monkeypatch.setattr(PodFiles, step, make)
         await world.create()
-        failed = await world.until(phase("Failed"))
-        assert os.strerror(errno.ENOSPC) in str(failed["status"])
+        assert os.strerror(errno.ENOSPC) in await world.told(reason)
+        full = False
+        await world.until(phase("Running"))
+        assert [of for of, _ in await world.events()].count(reason) == 1
 
     in_a_world(tmp_path, test)
 
