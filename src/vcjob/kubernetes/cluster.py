@@ -7,6 +7,7 @@ in pieces, preconditions).
 import asyncio
 import random
 from collections.abc import AsyncIterator, Mapping
+from types import MappingProxyType
 from typing import Any, Self
 
 import msgspec
@@ -21,9 +22,10 @@ from vcjob.controller.cluster import (
     Unavailable,
     WatchEvent,
 )
-from vcjob.kubernetes.connection import JSON, Connection, Query, object_path
+from vcjob.kubernetes.connection import JSON, Connection, OnCall, Query, object_path
 from vcjob.kubernetes.errors import Asked, event_error
 from vcjob.kubernetes.lines import lines
+from vcjob.kubernetes.readers import WHOLE, Page, Reader
 from vcjob.kubernetes.server import Server
 
 _MERGE_PATCH = "application/merge-patch+json"
@@ -38,14 +40,6 @@ _SHORTEST_WATCH_SECONDS = 1.0
 _encode = msgspec.json.Encoder().encode
 
 
-class _Event(msgspec.Struct):
-    type: str
-    object: Any
-
-
-_decode_event = msgspec.json.Decoder(_Event).decode
-
-
 class KubernetesCluster:
     """The objects of an API server. Use it as an async context manager.
 
@@ -54,16 +48,28 @@ class KubernetesCluster:
     Args:
         connection: how the server is reached.
         page: how many objects a list asks for at once.
+        readers: how objects of a kind are read, those of other kinds whole.
     """
 
-    def __init__(self, connection: Connection, *, page: int = _PAGE) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        *,
+        page: int = _PAGE,
+        readers: Mapping[Kind, Reader] = MappingProxyType({}),
+    ) -> None:
         self.connection = connection
         self._page = page
+        self._readers = readers
 
     @classmethod
-    def of(cls, server: Server) -> Self:
-        """The cluster behind a server."""
-        return cls(Connection(server))
+    def of(cls, server: Server, *, on_call: OnCall | None = None) -> Self:
+        """The cluster behind a server; ``on_call`` is told of each request."""
+        return cls(Connection(server, on_call=on_call))
+
+    def reading(self, readers: Mapping[Kind, Reader]) -> "KubernetesCluster":
+        """The same objects over the same connection, read by ``readers``."""
+        return KubernetesCluster(self.connection, page=self._page, readers=readers)
 
     async def __aenter__(self) -> Self:
         return self
@@ -105,16 +111,16 @@ class KubernetesCluster:
         more = ""
         while True:
             pieces = [*query, ("continue", more)] if more else query
-            answer = await self._object("GET", path, asked, query=pieces)
-            for item in answer.get("items") or ():
+            answer = await self.connection.request("GET", path, asked, query=pieces)
+            read: Page = self.connection.decode(answer, asked, self._reader(kind).page)
+            for item in read.items or ():
                 # Lists of the server's own kinds leave them out of the items.
                 item.setdefault("apiVersion", kind.api_version)
                 item.setdefault("kind", kind.kind)
                 items.append(item)
-            metadata = answer.get("metadata") or {}
-            more = metadata.get("continue") or ""
+            more = read.metadata.more
             if not more:
-                return ObjectList(items, str(metadata.get("resourceVersion", "")))
+                return ObjectList(items, read.metadata.resource_version)
 
     async def watch(
         self,
@@ -132,6 +138,7 @@ class KubernetesCluster:
         """
         asked = _asked("watch", kind, namespace or "")
         path = object_path(kind, namespace or "")
+        reader = self._reader(kind)
         loop = asyncio.get_running_loop()
         while True:
             seconds = random.uniform(*_WATCH_SECONDS)
@@ -148,17 +155,20 @@ class KubernetesCluster:
             )
             async with stream as pieces:
                 async for line in lines(pieces):
-                    event, since = self._event(line, asked)
+                    event, since = self._event(line, asked, reader)
                     yield event
             # A server that ends each watch at once must not be asked without pause.
             if loop.time() - started < _SHORTEST_WATCH_SECONDS:
                 await asyncio.sleep(_SHORTEST_WATCH_SECONDS)
 
-    def _event(self, line: bytes, asked: Asked) -> tuple[WatchEvent, str]:
+    def _reader(self, kind: Kind) -> Reader:
+        return self._readers.get(kind, WHOLE)
+
+    def _event(self, line: bytes, asked: Asked, reader: Reader) -> tuple[WatchEvent, str]:
         """An event and its resource version."""
         server = self.connection.name
         try:
-            event = _decode_event(line)
+            event = reader.event(line)
             if event.type == "ERROR":
                 raise event_error(event.object, asked, server)
             version = event.object["metadata"]["resourceVersion"]
@@ -257,10 +267,9 @@ class KubernetesCluster:
         answer = await self.connection.request(
             method, path, asked, query=query, body=body, content_type=content_type
         )
-        decoded = self.connection.decode(answer, asked)
-        if not isinstance(decoded, dict):
-            raise Unavailable(f"{self.connection.name} answered no object when asked to {asked}")
-        return decoded
+        assert asked.kind is not None
+        obj: Object = self.connection.decode(answer, asked, self._reader(asked.kind).object)
+        return obj
 
 
 def _asked(verb: str, kind: Kind, namespace: str, name: str = "", subresource: str = "") -> Asked:

@@ -7,7 +7,8 @@ Of the clients measured (one pod create: aiohttp 0.31 ms of CPU, lightkube 1.05,
 import asyncio
 import base64
 import contextlib
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any, Self
 from urllib.parse import quote, urlencode
 
@@ -31,6 +32,10 @@ _ANSWER_SECONDS = 60.0
 _READ_BUFFER = 256 * 1024
 
 Query = Sequence[tuple[str, str]]
+
+OnCall = Callable[[str, Kind | None, int, float], None]
+"""Told of a request: its verb, its kind, the status of the answer (0: none came), and how long (s)
+it took until the answer began."""
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -72,11 +77,18 @@ class Connection:
     Every method raises a ClusterError for an answer of 400 or more (see errors.py), Unreachable
     where no connection could be made, NoCredentials where a credential could not be had, and
     Unavailable where a connection broke: then the request may have been carried out. Credentials
-    that the server refuses are asked for anew, once.
+    that the server refuses are asked for anew, once. ``on_call`` is told of each HTTP request.
     """
 
-    def __init__(self, server: Server, credentials: Credentials | None = None) -> None:
+    def __init__(
+        self,
+        server: Server,
+        credentials: Credentials | None = None,
+        *,
+        on_call: OnCall | None = None,
+    ) -> None:
         self.server = server
+        self.on_call = on_call
         self._credentials = credentials or Credentials(server)
         self._sessions: dict[Credential, aiohttp.ClientSession] = {}
         self._proxy = proxy_of(server)
@@ -185,7 +197,7 @@ class Connection:
         with in_a_sentence(self.server, asked):
             for last in (False, True):
                 session, credential = await self._session()
-                async with session.request(
+                request = session.request(
                     method,
                     self._url(path, query),
                     data=body,
@@ -195,7 +207,8 @@ class Connection:
                     read_bufsize=_READ_BUFFER,
                     middlewares=(),
                     **self._route(),
-                ) as response:
+                )
+                async with await self._answer(asked, request) as response:
                     if 200 <= response.status < 300:
                         yield response
                         return
@@ -204,6 +217,19 @@ class Connection:
                 again = isinstance(error, Unauthorized) and self._credentials.refuse(credential)
                 if last or not again:
                     raise error
+
+    async def _answer(
+        self, asked: Asked, request: Awaitable[aiohttp.ClientResponse]
+    ) -> aiohttp.ClientResponse:
+        """The answer as soon as it begins."""
+        started, status = time.monotonic(), 0
+        try:
+            response = await request
+            status = response.status
+            return response
+        finally:
+            if self.on_call:
+                self.on_call(asked.verb, asked.kind, status, time.monotonic() - started)
 
     async def _session(self) -> tuple[aiohttp.ClientSession, Credential]:
         """A session with the client certificate of the current credential, and that credential."""
@@ -249,10 +275,12 @@ class Connection:
         encoded = f"?{urlencode(query)}" if query else ""
         return URL(f"{self.server.url}{path}{encoded}", encoded=True)
 
-    def decode(self, answer: Answer, asked: Asked) -> Any:
-        """The JSON of an answer; raises Unavailable if it is none."""
+    def decode(
+        self, answer: Answer, asked: Asked, decode: Callable[[bytes], Any] = msgspec.json.decode
+    ) -> Any:
+        """The JSON of an answer, as ``decode`` reads it; raises Unavailable if it is none."""
         try:
-            return msgspec.json.decode(answer.body)
+            return decode(answer.body)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise Unavailable(
                 f"{self.name} answered no JSON when asked to {asked}; is it an API server?"
