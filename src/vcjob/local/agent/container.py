@@ -8,11 +8,13 @@ import asyncio
 import contextlib
 import os
 import signal
+from functools import partial
 from typing import Any, Protocol
 
 import msgspec
 
 from vcjob.api.types import Object
+from vcjob.local.agent.full_disk import with_room
 from vcjob.local.agent.inside import Inside
 from vcjob.local.agent.logs import ContainerLog
 from vcjob.local.agent.pod_files import MOST_MESSAGE_BYTES
@@ -187,7 +189,7 @@ class ContainerLife:
     async def _run_once(self) -> Terminated:
         run = f"{self._of_pod.pod['metadata']['uid']}/{self.name}/{self.facts.restarts}"
         try:
-            start = await self._start(run)
+            start = await with_room(partial(self._start, run), self._tell_no_room)
             log, stdin = self._open_streams()
         except (CannotStart, VolumeRefused, UnsafePath, OSError) as error:
             await self._of_pod.tell("Warning", "Failed", str(error))
@@ -244,6 +246,10 @@ class ContainerLife:
                     told = str(error)
                     await self._of_pod.tell("Warning", "Failed", f"Error: {error}")
                 await self._of_pod.reference_changed()
+
+    async def _tell_no_room(self, error: str) -> None:
+        self._set(state=Waiting("CreateContainerError", error))
+        await self._of_pod.tell("Warning", "Failed", f"Error: {error}")
 
     async def _request(self, start: Start, log: ContainerLog, stdin: Stdin | None) -> None:
         null = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)

@@ -9,6 +9,7 @@ is written and the node takes the pod away.
 import asyncio
 import contextlib
 from collections.abc import Callable, Coroutine
+from functools import partial
 
 from vcjob.api.kinds import POD, Kind
 from vcjob.api.types import Object
@@ -16,6 +17,7 @@ from vcjob.controller.cluster import Conflict, NotFound
 from vcjob.controller.recorder import record_event
 from vcjob.core.draft import Told
 from vcjob.local.agent.container import ContainerLife, grace_period
+from vcjob.local.agent.full_disk import with_room
 from vcjob.local.agent.inside import Inside
 from vcjob.local.agent.pod_files import PodFiles
 from vcjob.local.agent.podphase import (
@@ -271,7 +273,7 @@ class PodLife:
         try:
             async with self._turn:
                 await self._join()
-            await self._make_volumes()
+            await with_room(self._make_files, partial(self.tell, "Warning", "FailedMount"))
         except (NodeRefused, SubnetFull, VolumeRefused, UnsafePath, OSError) as error:
             await self._fail("CreatePodError", str(error))
             return
@@ -289,7 +291,10 @@ class PodLife:
         self._joined = True
         self._address = await self.surroundings.network.join(self._pod)
         await self.write_status()
+
+    async def _make_files(self) -> None:
         self._files.make(self._pod, self._address, str(NODE_ADDRESS))
+        await self._make_volumes()
 
     async def _make_volumes(self) -> None:
         around = self.surroundings
