@@ -252,16 +252,18 @@ class GangScheduler:
             assert gang.group is not None
             await self._write(key, gang.group["metadata"]["uid"], self._pending(wait))
             return
-        _raise_first(await for_each(pods, self._remove_gate, at_once=_AT_ONCE))
 
-    async def _remove_gate(self, pod: BookedPod) -> None:
-        """Ours is the only one: pods with other gates are left to those who set these."""
-        without = {"spec": {"schedulingGates": None}}
-        try:
-            patched = await self._cluster.patch(POD, *pod.key, without, uid=pod.uid)
-        except (NotFound, Conflict, Invalid):
-            return  # it is gone, or changed: the watch tells
-        self._books.enter_pod(patched)
+        async def remove_gate(pod: BookedPod) -> None:
+            # Ours is the only one: pods with other gates are left to those who set these.
+            without = {"spec": {"schedulingGates": None}}
+            try:
+                patched = await self._cluster.patch(POD, *pod.key, without, uid=pod.uid)
+            except (NotFound, Conflict, Invalid):
+                return  # it is gone, or changed: the watch tells
+            if pod.uid in gang.pods:  # else the watch has told meanwhile that it is gone
+                self._books.enter_pod(patched)
+
+        _raise_first(await for_each(pods, remove_gate, at_once=_AT_ONCE))
 
     async def _take_back(self, now: float) -> None:
         """Take back the least urgent of the gangs whose time is over, one at a time.
@@ -338,7 +340,9 @@ class GangScheduler:
         if any(stored.get(name) != status[name] for name in status.keys() - {"conditions"}):
             self._status_apart = True
             group = await self._patch_group(key, uid, status)
-        self._books.enter_group(group)
+        gang = self._books.ledger.gangs.get(key)
+        if gang and gang.group and gang.group["metadata"]["uid"] == uid:  # else it is gone by now
+            self._books.enter_group(group)
 
     async def _patch_group(self, key: Key, uid: str, status: Object) -> Object:
         subresource = "status" if self._status_apart else ""

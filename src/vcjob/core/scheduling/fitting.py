@@ -98,11 +98,11 @@ class Nodes:
 
     def _told(self, shape: PodShape, count: int, found: int, when: str) -> str:
         requests = shape.shown()
-        asks = listed(requests, list(requests)) if requests else "nothing"
+        asks = listed(requests, list(requests))
         if count == 1:
-            pods, has = f"a pod that requests {asks}", "none"
+            pods, has = f"a pod that requests {asks or 'nothing'}", "none"
         else:
-            pods = f"{count} pods that request {asks} each"
+            pods = f"{count} pods that request {f'{asks} each' if asks else 'nothing'}"
             has = f"{found} of them" if found else "none of them"
         return (
             f"room for {pods} to start; the cluster has room for {has} {when}{self._reasons(shape)}"
