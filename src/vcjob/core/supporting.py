@@ -87,7 +87,7 @@ def group_steps(wanted: Object, present: Object | None) -> Iterator[Step]:
         return
     spec = {key: value for key, value in wanted["spec"].items() if key != "queue"}
     spec.setdefault("minMember", None)
-    patch = _subset_patch(present.get("spec") or {}, spec)
+    patch = subset_patch(present.get("spec") or {}, spec)
     if patch and not _is_leaving(present):
         yield _repair_of(kind, present, {"spec": patch})
 
@@ -109,14 +109,14 @@ def _repair(present: Object, wanted: Object) -> Object:
         for field in ("labels", "annotations")
         if wanted["metadata"].get(field)
     }
-    inner = _subset_patch(present["metadata"], metadata)
+    inner = subset_patch(present["metadata"], metadata)
     if inner:
         patch["metadata"] = inner
     for key, value in wanted.items():
         if key in ("apiVersion", "kind", "metadata", "status", "stringData"):
             continue
         there = present.get(key)
-        part = _subset_patch({key: there} if there is not None else {}, {key: value})
+        part = subset_patch({key: there} if there is not None else {}, {key: value})
         if key in _WHOLE and isinstance(there, dict):
             extra = dict.fromkeys(there.keys() - value.keys())
             if extra:
@@ -126,7 +126,7 @@ def _repair(present: Object, wanted: Object) -> Object:
     return patch
 
 
-def _subset_patch(present: Object, wanted: Object) -> Object:
+def subset_patch(present: Object, wanted: Object) -> Object:
     """The merge patch for those parts of ``wanted`` that ``present`` does not have."""
     patch: Object = {}
     for key, value in wanted.items():
@@ -135,7 +135,7 @@ def _subset_patch(present: Object, wanted: Object) -> Object:
             if there is not None:
                 patch[key] = None
         elif isinstance(value, dict) and isinstance(there, dict):
-            inner = _subset_patch(there, value)
+            inner = subset_patch(there, value)
             if inner:
                 patch[key] = inner
         elif not _covers(there, value):

@@ -6,7 +6,7 @@ in pieces, preconditions).
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from types import MappingProxyType
 from typing import Any, Self
 
@@ -130,7 +130,7 @@ class KubernetesCluster:
         labels: Mapping[str, str] | None = None,
         *,
         selector: str = "",
-    ) -> AsyncIterator[WatchEvent]:
+    ) -> AsyncGenerator[WatchEvent, None]:
         """Follow changes after resource version ``since``, without end; raises Gone.
 
         The server ends a watch every few minutes; that is gone on from without a word. A watch that
