@@ -1,12 +1,12 @@
 """``vcjob engine``: the engine of this machine as a service for any Kubernetes client."""
 
 import asyncio
-import ipaddress
 from collections import Counter
 from pathlib import Path
 
 import click
 
+from vcjob.cli.addresses import AddressType
 from vcjob.cli.exit_codes import ExitCode
 from vcjob.cli.pod_options import engine_options, pod_options
 
@@ -19,27 +19,6 @@ def engine() -> None:
     """
 
 
-class _Address(click.ParamType[tuple[str, int]]):
-    """``HOST:PORT``, ``HOST`` or ``:PORT``."""
-
-    name = "HOST:PORT"
-
-    def convert(
-        self, value: str, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[str, int]:
-        host, colon, port = value.rpartition(":")
-        if not colon or value.endswith("]"):
-            host, port = value, "0"
-        if not port.isdigit() or int(port) > 65535:
-            self.fail(f"{value!r} is not HOST:PORT, for example 127.0.0.1:6443", param, ctx)
-        host = host.strip("[]") or "127.0.0.1"
-        try:
-            ipaddress.ip_address(host)
-        except ValueError:
-            self.fail(f"{host!r} is not an address of this machine, such as 127.0.0.1", param, ctx)
-        return host, int(port)
-
-
 @engine.command(
     epilog="In the foreground it serves until Ctrl-C, which ends pods with their grace periods; "
     "a second one ends them at once."
@@ -50,7 +29,7 @@ class _Address(click.ParamType[tuple[str, int]]):
 @click.option("--merge", is_flag=True,
               help="Add a context vcjob to your kubeconfig file while it runs (KUBECONFIG, else "
               "~/.kube/config); the current context stays.")  # fmt: skip
-@click.option("--listen", type=_Address(), default="127.0.0.1:0",
+@click.option("--listen", type=AddressType(), default="127.0.0.1:0",
               help="Where to listen. Default: 127.0.0.1, the port of the last time.")  # fmt: skip
 @pod_options
 def start(

@@ -13,9 +13,9 @@ from vcjob.admission.configurations import webhook_configurations
 from vcjob.api.kinds import CUSTOM_RESOURCE_DEFINITION, LEASE, QUEUE, Kind
 from vcjob.api.names import WIDENING
 from vcjob.api.types import Object
-from vcjob.api.validation import dns_1123_label
 from vcjob.cli.documents import write_json, write_yaml
 from vcjob.cli.exit_codes import ExitCode
+from vcjob.cli.namespaces import namespaces_option
 from vcjob.cli.target import CONTEXT_VARIABLE, TargetOptions, find_server
 from vcjob.controller.cluster import Cluster, NotFound
 from vcjob.kubernetes.cluster import KubernetesCluster
@@ -43,17 +43,8 @@ class _Found(msgspec.Struct, frozen=True):
     has_volcano: bool = False
 
 
-def _names(ctx: click.Context, parameter: click.Parameter, value: str) -> tuple[str, ...]:
-    """Names of namespaces, separated by commas."""
-    names = tuple(dict.fromkeys(name.strip() for name in value.split(",") if name.strip()))
-    for name in names:
-        if wrong := dns_1123_label(name):
-            raise click.BadParameter(f'the name "{name}" must {wrong}', ctx, parameter)
-    return names
-
-
 def _name(ctx: click.Context, parameter: click.Parameter, value: str) -> str:
-    names = _names(ctx, parameter, value)
+    names = namespaces_option(ctx, parameter, value)
     if len(names) != 1:
         raise click.BadParameter("must be one name", ctx, parameter)
     return names[0]
@@ -66,7 +57,7 @@ def _name(ctx: click.Context, parameter: click.Parameter, value: str) -> str:
 )
 @click.option("--namespace", default=NAMESPACE, show_default=True, metavar="NAME", callback=_name,
               help="Where vcjob itself runs.")  # fmt: skip
-@click.option("--namespaces", default="", metavar="A,B", callback=_names,
+@click.option("--namespaces", default="", metavar="A,B", callback=namespaces_option,
               help="Look after the Jobs of these namespaces only, with Roles there.")  # fmt: skip
 @click.option("--image", default=f"vcjob:{__version__}", show_default=True, metavar="IMAGE",
               help="The image made from the Dockerfile.")  # fmt: skip
@@ -89,7 +80,7 @@ def _name(ctx: click.Context, parameter: click.Parameter, value: str) -> str:
               help="Use plugins of other packages that the image holds.")  # fmt: skip
 @click.option("--priority-class", default="", metavar="NAME",
               help="The PriorityClass of vcjob's own pods.")  # fmt: skip
-@click.option("--only", "parts", type=click.Choice([*Part]), multiple=True,
+@click.option("--only", "parts", type=click.Choice([part.value for part in Part]), multiple=True,
               help="Print these parts only; may be repeated.")  # fmt: skip
 @click.option("--context", envvar=CONTEXT_VARIABLE, default="", metavar="NAME",
               help="Look at this cluster, to leave out what others installed there (also "
@@ -148,7 +139,14 @@ def manifests(
         for obj in objects_of(part, installation, _configurations(installation))
         if not (found and _is_others(obj, found))
     ]
-    told = list(notes(installation, wanted, looked=found is not None))
+    told = list(
+        notes(
+            installation,
+            wanted,
+            looked=found is not None,
+            defines_queues=found is not None and found.defines_queues,
+        )
+    )
     for note in told:
         click.echo(f"vcjob: {note}", err=True)
     stream = sys.stdout.buffer

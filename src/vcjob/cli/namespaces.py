@@ -1,0 +1,16 @@
+"""Options that name namespaces."""
+
+import click
+
+from vcjob.api.validation import dns_1123_label
+
+
+def namespaces_option(
+    ctx: click.Context, parameter: click.Parameter, value: str
+) -> tuple[str, ...]:
+    """A callback of options: names separated by commas, each once."""
+    names = tuple(dict.fromkeys(name.strip() for name in value.split(",") if name.strip()))
+    for name in names:
+        if wrong := dns_1123_label(name):
+            raise click.BadParameter(f'the name "{name}" must {wrong}', ctx, parameter)
+    return names
