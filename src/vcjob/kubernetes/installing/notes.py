@@ -7,11 +7,16 @@ from vcjob.kubernetes.installing.objects import Part
 
 
 def notes(
-    installation: Installation, parts: Collection[Part], *, looked: bool = False
+    installation: Installation,
+    parts: Collection[Part],
+    *,
+    looked: bool = False,
+    defines_queues: bool = False,
 ) -> Iterator[str]:
     """What the objects of ``parts`` do not say themselves.
 
-    ``looked`` is whether the cluster was asked what it has already.
+    ``looked`` is whether the cluster was asked what it has already; ``defines_queues`` whether it
+    knows the kind Queue.
     """
     if Part.CRDS in parts and not looked:
         yield (
@@ -19,7 +24,7 @@ def notes(
             "installed kubectl apply would replace its own: print with --beside-volcano there, or "
             "with --context NAME, which looks. kubectl apply --server-side refuses."
         )
-    if Part.CRDS in parts and Part.QUEUES not in parts and not installation.roles_only:
+    if Part.CRDS in parts and not (defines_queues or installation.roles_only):
         yield (
             "The operator makes the Queues root and default when they are missing: kubectl cannot "
             "apply a kind together with its definition."
