@@ -90,10 +90,14 @@ class _Condition(TypedDict, total=False):
     reason: str
 
 
+class _PodCondition(_Condition, total=False):
+    message: str
+
+
 class _PodStatus(TypedDict, total=False):
     phase: str
     reason: str
-    conditions: list[_Condition] | None
+    conditions: list[_PodCondition] | None
     containerStatuses: list[_ContainerStatus] | None
     initContainerStatuses: list[_ContainerStatus] | None
 

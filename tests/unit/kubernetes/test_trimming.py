@@ -66,6 +66,14 @@ def test_a_pod_takes_the_same_place_on_a_node() -> None:
     assert books[0].gangs == books[1].gangs
 
 
+def test_it_is_known_why_a_pod_has_no_node() -> None:
+    refused = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable",
+               "message": "0/3 nodes are available: 3 Insufficient cpu."}  # fmt: skip
+    pod = full_pod(7, phase="Pending", conditions=[refused])
+    trimmed = PLACING_READERS[kinds.POD].object(msgspec.json.encode(pod))
+    assert trimmed["status"]["conditions"] == [refused]
+
+
 def size(value: Any) -> int:
     """Bytes of a JSON value in memory, shared strings counted each time."""
     if isinstance(value, dict):
