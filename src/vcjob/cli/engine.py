@@ -31,12 +31,16 @@ def engine() -> None:
               "~/.kube/config); the current context stays.")  # fmt: skip
 @click.option("--listen", type=AddressType(), default="127.0.0.1:0",
               help="Where to listen. Default: 127.0.0.1, the port of the last time.")  # fmt: skip
+@click.option("--no-controller", is_flag=True,
+              help="Leave the Jobs to an operator of yours: vcjob operator, with the engine's "
+              "kubeconfig file.")  # fmt: skip
 @pod_options
 def start(
     detach: bool,
     kubeconfig: Path | None,
     merge: bool,
     listen: tuple[str, int],
+    no_controller: bool,
     binds: tuple[tuple[Path, str, bool], ...],
     host_paths: tuple[Path, ...],
     python: Path | None,
@@ -60,6 +64,7 @@ def start(
         port=port,
         kubeconfig=kubeconfig.absolute() if kubeconfig else None,
         merge=user_kubeconfig().absolute() if merge else None,
+        with_controller=not no_controller,
     )
     return start_detached(options) if detach else start_here(options)
 

@@ -68,7 +68,8 @@ class LocalEngine:
     """Pods on this machine. See the module's text for the order of calls.
 
     With ``of_service`` nothing of the run's own directory stays; what is to outlive the engine is
-    given as ``kept`` before the context is entered.
+    given as ``kept`` before the context is entered. Without ``with_controller`` nobody here makes
+    pods of Jobs.
 
     ``on_line`` gets the pods' output and ``on_problem`` sentences about the engine's own troubles;
     set both before the context is entered. ``lost`` resolves with a sentence when the engine can
@@ -79,9 +80,12 @@ class LocalEngine:
     lost: asyncio.Future[str]
     kept: Kept | None = None
 
-    def __init__(self, options: EngineOptions, *, of_service: bool = False) -> None:
+    def __init__(
+        self, options: EngineOptions, *, of_service: bool = False, with_controller: bool = True
+    ) -> None:
         self._options = options
         self._of_service = of_service
+        self._with_controller = with_controller
         self._root = state_root()
         self._world: World | None = None
         self.run = open_run(self._root, of_service=of_service)
@@ -171,9 +175,11 @@ class LocalEngine:
         capacity = dict(self.volumes.capacity)
         self._agent = Agent(self._surroundings(patient))
         scheduler = Scheduler(patient, capacity, node=NODE_NAME, clock=time.time)
-        controller = Controller(self.cluster, installed_plugins(third_party=True))
         await self._make_node(capacity)
-        self._deciding = self._begin(controller.run(), scheduler.run())
+        deciding = [scheduler.run()]
+        if self._with_controller:
+            deciding.append(Controller(self.cluster, installed_plugins(third_party=True)).run())
+        self._deciding = self._begin(*deciding)
         doing = [self._network.run(), self._agent.run(), self._clean_up()]
         if self._of_service:
             doing.append(EndpointSlices(patient, self.on_problem).run())

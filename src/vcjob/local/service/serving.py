@@ -48,7 +48,8 @@ class ServiceOptions(msgspec.Struct, frozen=True):
     """How the engine serves.
 
     ``port`` 0 is that of the last time, if it is free. ``kubeconfig`` is written besides the
-    engine's own; ``merge`` adds the engine to that file of the user's.
+    engine's own; ``merge`` adds the engine to that file of the user's. Without its controller it is
+    scheduler and node only, for an operator elsewhere.
     """
 
     engine: EngineOptions = EngineOptions()
@@ -56,6 +57,7 @@ class ServiceOptions(msgspec.Struct, frozen=True):
     port: int = 0
     kubeconfig: Path | None = None
     merge: Path | None = None
+    with_controller: bool = True
 
 
 Ready = Callable[[EngineRecord], None]
@@ -74,7 +76,9 @@ def run_service(home: EngineHome, options: ServiceOptions, ready: Ready) -> int:
     )
     lock = home.acquire()
     try:
-        engine = LocalEngine(options.engine, of_service=True)
+        engine = LocalEngine(
+            options.engine, of_service=True, with_controller=options.with_controller
+        )
         engine.prepare()
         try:
             database = Database(home.objects)
