@@ -91,6 +91,27 @@ def webhook_configurations(
     ]
 
 
+def with_authority(
+    configuration: Object, authority: str, namespace: str, service: str
+) -> list[Object] | None:
+    """The ``webhooks`` of a configuration that is there, with another ``caBundle``.
+
+    Only those that lead to our Service are changed, and nothing else in them; None if all have the
+    authority (base64 of PEM) already.
+    """
+    webhooks: list[Object] = configuration.get("webhooks") or []
+    changed = [_trusting(entry, authority, namespace, service) for entry in webhooks]
+    return None if changed == webhooks else changed
+
+
+def _trusting(entry: Object, authority: str, namespace: str, service: str) -> Object:
+    reached = entry.get("clientConfig") or {}
+    asked = reached.get("service") or {}
+    if (asked.get("namespace"), asked.get("name")) != (namespace, service):
+        return entry
+    return {**entry, "clientConfig": {**reached, "caBundle": authority}}
+
+
 def _entry(webhook: Webhook, reached: Object, namespace: str, only: tuple[str, ...]) -> Object:
     service = {**reached["service"], "path": webhook.path}
     entry: Object = {

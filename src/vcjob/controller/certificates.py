@@ -7,7 +7,7 @@ another, whoever reads what is kept. A renewed certificate therefore has a new a
 import os
 import ssl
 from collections.abc import Iterable
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from ipaddress import ip_address
 from typing import TYPE_CHECKING
 
@@ -155,9 +155,15 @@ def names_of(certificate: "x509.Certificate") -> set[str]:
     return {str(name.value) for name in extension.value}
 
 
-def seconds(moment: datetime) -> float:
-    """Seconds since 1970 of a moment in UTC."""
-    return moment.astimezone(UTC).timestamp()
+def is_signed_by(certificate: "x509.Certificate", authority: "x509.Certificate") -> bool:
+    """Whether it was the authority that signed the certificate."""
+    from cryptography.exceptions import InvalidSignature
+
+    try:
+        certificate.verify_directly_issued_by(authority)
+    except (InvalidSignature, ValueError, TypeError):
+        return False
+    return True
 
 
 def _usage(*, signs_certificates: bool) -> "x509.KeyUsage":

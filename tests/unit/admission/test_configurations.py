@@ -2,7 +2,12 @@
 
 import pytest
 
-from vcjob.admission.configurations import WEBHOOKS, Webhook, webhook_configurations
+from vcjob.admission.configurations import (
+    WEBHOOKS,
+    Webhook,
+    webhook_configurations,
+    with_authority,
+)
 from vcjob.api.types import Object
 
 
@@ -80,3 +85,23 @@ def test_an_installation_for_some_namespaces_asks_about_these_and_no_queue() -> 
 def test_a_given_authority_stands_in_every_entry() -> None:
     found = entries(webhook_configurations("own", authority="UEVN"))
     assert {entry["clientConfig"]["caBundle"] for entry in found.values()} == {"UEVN"}
+
+
+def test_another_authority_is_written_into_our_entries_and_nothing_else_changes() -> None:
+    (configuration, _) = webhook_configurations("own")
+    ours, theirs = configuration["webhooks"]
+    ours["futureField"] = {"kept": True}
+    theirs["clientConfig"]["service"]["name"] = "somebody-else"
+    changed = with_authority(configuration, "TkVX", "own", "vcjob-webhook")
+    assert changed == [
+        {**ours, "clientConfig": {**ours["clientConfig"], "caBundle": "TkVX"}},
+        theirs,
+    ]
+    again = {**configuration, "webhooks": changed}
+    assert with_authority(again, "TkVX", "own", "vcjob-webhook") is None
+    assert "caBundle" not in ours["clientConfig"], "the object that was read is left as it is"
+
+
+@pytest.mark.parametrize("webhooks", [None, [], [{"clientConfig": {"url": "https://a"}}], [{}]])
+def test_without_entries_of_ours_there_is_nothing_to_write(webhooks: object) -> None:
+    assert with_authority({"webhooks": webhooks}, "TkVX", "own", "vcjob-webhook") is None
