@@ -24,6 +24,7 @@ from vcjob.local.agent.restarts import BackOff, restarts, role_of
 from vcjob.local.agent.starting import CannotStart, Start
 from vcjob.local.agent.stdin import Stdin
 from vcjob.local.agent.surroundings import Node, Surroundings
+from vcjob.local.agent.terminal import Terminal
 from vcjob.local.node.client import NodeRefused
 from vcjob.local.node.messages import ContainerExited
 from vcjob.local.sandbox.paths import UnsafePath
@@ -221,14 +222,17 @@ class ContainerLife:
             await self._of_pod.tell("Warning", "Failed", f"{self.name}: {ended.message}")
         return ended
 
-    def _open_streams(self) -> tuple[ContainerLog, Stdin | None]:
+    def _open_streams(self) -> tuple[ContainerLog, Stdin | Terminal | None]:
         metadata = self._of_pod.pod["metadata"]
         log = self._around.logs.open(
             metadata["namespace"], metadata["name"], self.name, self.facts.restarts, metadata["uid"]
         )
-        if not (self.spec.get("stdin") and self._around.settings.attachable):
+        typed, terminal = bool(self.spec.get("stdin")), bool(self.spec.get("tty"))
+        if not ((typed or terminal) and self._around.settings.attachable):
             return log, None
         try:
+            if terminal:
+                return log, Terminal(typed=typed)
             return log, Stdin(once=bool(self.spec.get("stdinOnce")))
         except OSError:
             log.end()
@@ -251,16 +255,20 @@ class ContainerLife:
         self._set(state=Waiting("CreateContainerError", error))
         await self._of_pod.tell("Warning", "Failed", f"Error: {error}")
 
-    async def _request(self, start: Start, log: ContainerLog, stdin: Stdin | None) -> None:
+    async def _request(
+        self, start: Start, log: ContainerLog, stdin: Stdin | Terminal | None
+    ) -> None:
         null = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
-        given = stdin.reader if stdin else null
+        given = stdin.given if stdin else null
         try:
             await self._node.start_container(start.request, given, log.writer, log.writer)
+            if isinstance(stdin, Terminal):
+                await stdin.started(log)
         finally:
             os.close(null)
             log.close_writer()
             if stdin:
-                stdin.close_reader()
+                stdin.close_given()
 
     async def _watch(self, process: Process) -> None:
         """Until the process ends: readiness from the probes, and what a failed one asks for."""

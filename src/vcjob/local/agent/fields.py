@@ -146,7 +146,7 @@ GROUPS: Mapping[str, tuple[Rule, ...]] = {
         _warned(
             *("C.stdin", "C.stdinOnce", "C.tty"),
             text="output is a pipe and standard input /dev/null; on an engine that serves, `stdin` "
-            "is what clients send that attach",
+            "is what clients send that attach, and `tty` gives a terminal",
         ),
     ),
     "Probes and hooks": (

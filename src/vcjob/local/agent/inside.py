@@ -10,6 +10,7 @@ import msgspec
 
 from vcjob.local.agent.stdin import Stdin
 from vcjob.local.agent.surroundings import Node
+from vcjob.local.agent.terminal import Terminal
 from vcjob.local.node.client import NodeRefused
 
 MOST_OUTPUT_BYTES = 10 * 1024
@@ -32,14 +33,14 @@ class Outcome(msgspec.Struct, frozen=True):
 class Inside(msgspec.Struct, frozen=True):
     """A run of a container that programs can enter, with the container's own environment.
 
-    ``stdin`` is its standard input, if it asked for one.
+    ``stdin`` is its standard input or terminal, if it asked for one.
     """
 
     node: Node
     run: str
     environment: Mapping[str, str]
     directory: str = "/"
-    stdin: Stdin | None = None
+    stdin: Stdin | Terminal | None = None
 
     async def execute(self, command: Sequence[str], timeout: float | None) -> Outcome:
         """Run a program to its end; killed when cancelled or after ``timeout`` seconds.

@@ -6,6 +6,7 @@ that cannot keep up pauses all pipes; the containers then wait in their writes, 
 
 import asyncio
 import contextlib
+import errno
 import os
 from collections.abc import Callable, Mapping
 
@@ -235,6 +236,19 @@ class ContainerLog:
         if not logs.paused:
             self.read_on()
 
+    def take_terminal(self, master: int) -> None:
+        """Read the container's terminal in place of the pipe; owns the descriptor from now on."""
+        self.close_writer()
+        if self._ended.done():
+            os.close(master)
+            return
+        self.stop_reading()
+        os.close(self._reader)
+        self._reader = master
+        os.set_blocking(master, False)
+        if not self._logs.paused:
+            self.read_on()
+
     def growing(self) -> asyncio.Event:
         """Set by the next output, or the end of it."""
         if self._growing is None:
@@ -296,6 +310,10 @@ class ContainerLog:
             chunk = os.read(self._reader, _CHUNK)
         except BlockingIOError:
             return False
+        except OSError as error:
+            if error.errno != errno.EIO:  # a terminal that no program has open any more
+                raise
+            chunk = b""
         if not chunk:
             self.end()
             return False

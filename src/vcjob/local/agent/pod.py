@@ -228,6 +228,7 @@ class PodLife:
             maps=around.volumes.maps,
             capacity=around.volumes.capacity,
             process_limit=around.settings.process_limit,
+            terminal=around.settings.attachable and bool(container.get("tty")),
         )
 
     def termination_message(self, container: Object) -> str:

@@ -17,7 +17,7 @@ from vcjob.local.agent.pod_files import PodFiles
 from vcjob.local.names.files import hostname
 from vcjob.local.node.identity import IdMaps
 from vcjob.local.node.messages import StartContainer
-from vcjob.local.sandbox.launcher import ContainerSandbox, launch, own_shell
+from vcjob.local.sandbox.launcher import ContainerSandbox, at_terminal, launch, own_shell
 from vcjob.local.sandbox.machine import Machine
 from vcjob.local.volumes.objects import Find
 from vcjob.local.volumes.pod_volumes import PodVolumes
@@ -59,9 +59,11 @@ def start_of(
     maps: IdMaps,
     capacity: Mapping[str, str],
     process_limit: int,
+    terminal: bool = False,
 ) -> Start:
     """The request that starts ``container`` of ``pod`` (with its addresses) as ``run``.
 
+    ``terminal``: its streams are one, of the container's own.
     Raises MissingReference (wait for it), VolumeRefused, UnsafePath and CannotStart (do not).
     """
     user = user_of(pod["spec"], container, maps)
@@ -80,11 +82,16 @@ def start_of(
             f"container {container['name']} has no command, and its image "
             f"{container.get('image', '')} is not pulled on this machine"
         )
+    variables = environment.variables
+    command = own_shell(command, machine)
+    if terminal:
+        variables = {"TERM": "xterm", **variables}
+        command = at_terminal(command, machine)
     mounts = volumes.mounts(container, environment.variables)
     context = container.get("securityContext") or {}
     sandbox = ContainerSandbox(
         hostname=hostname(pod),
-        environment=environment.variables,
+        environment=variables,
         working_directory=container.get("workingDir") or "/",
         mounts=(*files.message_mounts(container), *mounts.mounts),
         files=files.texts(container),
@@ -93,18 +100,20 @@ def start_of(
         group=user.group,
         groups=user.groups,
         drop_capabilities=tuple((context.get("capabilities") or {}).get("drop") or ()),
+        terminal=terminal,
     )
     limits = (container.get("resources") or {}).get("limits") or {}
     request = StartContainer(
         container=run,
         pod=pod["metadata"]["uid"],
         options=(*mounts.make, *launch(sandbox, machine)),
-        command=own_shell(command, machine),
+        command=command,
         user=user.user,
         group=user.group,
         groups=user.groups,
         process_limit=process_limit,
         memory_limit=math.ceil(parse_quantity(limits.get("memory", 0))),
+        terminal=terminal,
     )
     return Start(request, environment.variables, sandbox.working_directory, environment.skipped)
 

@@ -7,10 +7,10 @@ from vcjob.local.agent.pipes import End
 
 
 class Stdin:
-    """The pipe; ``reader`` is for the container. ``once``: it ends with the first client."""
+    """The pipe; ``given`` is for the container. ``once``: it ends with the first client."""
 
     def __init__(self, *, once: bool) -> None:
-        self.reader, writer = os.pipe2(os.O_CLOEXEC)
+        self.given, writer = os.pipe2(os.O_CLOEXEC)
         self._end = End(writer)
         self._once = once
         self._never: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -24,13 +24,13 @@ class Stdin:
         if self._once:
             self._end.close()
 
-    def close_reader(self) -> None:
+    def close_given(self) -> None:
         """The container has its end, or has failed to start."""
-        if self.reader >= 0:
-            os.close(self.reader)
-            self.reader = -1
+        if self.given >= 0:
+            os.close(self.given)
+            self.given = -1
 
     def close(self) -> None:
         """The container has ended."""
-        self.close_reader()
+        self.close_given()
         self._end.close()

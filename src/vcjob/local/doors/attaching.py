@@ -9,16 +9,19 @@ import asyncio
 import contextlib
 from typing import Any
 
+import msgspec
 from aiohttp import web
 
 from vcjob.controller.cluster import Cluster
 from vcjob.local.agent.inside import Inside
 from vcjob.local.agent.logs import Logs
 from vcjob.local.agent.stdin import Stdin
+from vcjob.local.agent.terminal import Terminal
 from vcjob.local.apiserver import query
 from vcjob.local.apiserver.paths import Place
 from vcjob.local.doors.channels import (
     PROTOCOLS,
+    RESIZE,
     STDIN,
     STDOUT,
     Channels,
@@ -26,7 +29,7 @@ from vcjob.local.doors.channels import (
     noticed,
     open_websocket,
 )
-from vcjob.local.doors.executing import wanted_streams
+from vcjob.local.doors.executing import Size, wanted_streams
 from vcjob.local.doors.reading import Part, output
 from vcjob.local.doors.targets import FindInside, Target, inside_of
 
@@ -54,7 +57,8 @@ class AttachDoor:
             self._show(channels, target, inside, shown=wanted.stdout or wanted.stderr)
         )
         stdin = inside.stdin if wanted.stdin else None
-        listening = asyncio.create_task(_feed(channels, stdin))
+        terminal = inside.stdin if isinstance(inside.stdin, Terminal) else None
+        listening = asyncio.create_task(_feed(channels, stdin, terminal))
         try:
             async with noticed(websocket):
                 waited: list[asyncio.Task[Any]] = [showing, listening]
@@ -85,10 +89,16 @@ class AttachDoor:
                     await channels.send(STDOUT, piece)
 
 
-async def _feed(channels: Channels, stdin: Stdin | None) -> None:
-    """Pass on what the client types, until it is gone."""
+async def _feed(
+    channels: Channels, stdin: Stdin | Terminal | None, terminal: Terminal | None
+) -> None:
+    """Pass on what the client types, and the size of its window, until it is gone."""
     async for number, data in channels.received():
-        if stdin and number == STDIN:
+        if terminal and number == RESIZE and data:
+            with contextlib.suppress(msgspec.DecodeError):
+                size = msgspec.json.decode(data, type=Size)
+                terminal.resize(size.width, size.height)
+        elif stdin and number == STDIN:
             if data is None:
                 stdin.detached()
             else:

@@ -49,7 +49,7 @@ class ContainerSandbox(msgspec.Struct, frozen=True):
 
     ``files`` are made in the private root, at paths without links. ``user``, ``group``, ``groups``
     are numbers the id map has (``IdMaps.has_user``); ``drop_capabilities`` are names as the API
-    writes them (``CHOWN``, or ``ALL``).
+    writes them (``CHOWN``, or ``ALL``). ``terminal``: it has one, made by the node.
     """
 
     hostname: str
@@ -62,6 +62,7 @@ class ContainerSandbox(msgspec.Struct, frozen=True):
     group: int = 0
     groups: tuple[int, ...] = ()
     drop_capabilities: tuple[str, ...] = ()
+    terminal: bool = False
 
 
 def launch(container: ContainerSandbox, machine: Machine) -> tuple[Option, ...]:
@@ -82,6 +83,7 @@ def launch(container: ContainerSandbox, machine: Machine) -> tuple[Option, ...]:
         *_parents([*machine.python.directories, *targets], machine),
         *_programs(machine),
         *_kernel_views(machine),
+        *(("--dev-bind", "/dev/pts", "/dev/pts") if container.terminal else ()),
         *_own_programs(machine),
         *("--overlay-src", machine.etc, "--tmp-overlay", "/etc"),
         *_opened_directories(tuple(targets), machine),
@@ -111,6 +113,32 @@ def own_shell(command: Sequence[str], machine: Machine) -> tuple[str, ...]:
     if machine.shell and command[0] in ("/bin/sh", "/usr/bin/sh"):
         return (f"{PRIVATE}/bin/sh", *command[1:])
     return tuple(command)
+
+
+_TAKE_TERMINAL = """
+import errno, fcntl, os, signal, sys, termios
+os.setsid()
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+for ignored in (signal.SIGPIPE, signal.SIGXFSZ):
+    signal.signal(ignored, signal.SIG_DFL)
+given = open("/proc/self/environ", "rb").read().split(b"\\0")
+command = sys.argv[1:]
+try:
+    os.execvpe(command[0], command, dict(entry.split(b"=", 1) for entry in given if b"=" in entry))
+except OSError as error:
+    sys.stderr.write(f"{command[0]}: {error.strerror}\\n")
+    sys.exit(127 if error.errno in (errno.ENOENT, errno.ENOTDIR) else 126)
+"""
+
+
+def at_terminal(command: Sequence[str], machine: Machine) -> tuple[str, ...]:
+    """The command as the leader of a session that the terminal on its standard input controls.
+
+    The container's first process cannot be that from the start: it shares bubblewrap's session,
+    where Ctrl-C would end bubblewrap. The user's Python is the one program that every container
+    has.
+    """
+    return (machine.python.executable, "-I", "-S", "-B", "-c", _TAKE_TERMINAL, *command)
 
 
 def resolve(path: str, machine: Machine) -> str:

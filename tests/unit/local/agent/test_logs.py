@@ -178,3 +178,24 @@ def test_no_descriptor_stays(tmp_path: Path) -> None:
 
     asyncio.run(abandoned())
     assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_a_terminal_takes_the_place_of_the_pipe_until_no_program_has_it_open(
+    tmp_path: Path,
+) -> None:
+    async def run() -> bytes:
+        logs = Logs(LogFiles(str(tmp_path), pytest.fail), lambda *said: None)
+        log = logs.open("default", "p", "main", 0)
+        master, slave = os.openpty()
+        log.take_terminal(master)
+        os.write(slave, b"one\ntwo")
+        os.close(slave)
+        await log.finished()
+        late, slave = os.openpty()
+        log.take_terminal(late)  # of a container that has ended
+        os.close(slave)
+        with pytest.raises(OSError, match="Bad file descriptor"):
+            os.fstat(late)
+        return log.tail()
+
+    assert asyncio.run(run()) == b"one\r\ntwo"

@@ -61,13 +61,13 @@ def test_what_the_client_types_reaches_a_container_that_asked_for_it(
         stdin = Stdin(once=once)
         async with _attached(tmp_path, stdin, stdin="1", stdout="1") as (_, websocket, ask):
             await websocket.send_bytes(b"\0first\n")
-            read = [await asyncio.to_thread(os.read, stdin.reader, 100)]
+            read = [await asyncio.to_thread(os.read, stdin.given, 100)]
             await websocket.close()
             async with ask.session.ws_connect(
                 f"{ask.url}{PODS}/p/attach", params={"stdin": "1"}
             ) as again:
                 await again.send_bytes(b"\0second\n")
-                read.append(await asyncio.to_thread(os.read, stdin.reader, 100))
+                read.append(await asyncio.to_thread(os.read, stdin.given, 100))
         stdin.close()
         return read
 
