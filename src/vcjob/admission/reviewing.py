@@ -12,7 +12,7 @@ import msgspec
 
 from vcjob.admission.configurations import WEBHOOKS, Webhook
 from vcjob.admission.responses import Verdict, respond
-from vcjob.api.defaults import default_operations, queue_default_operations
+from vcjob.api.defaults import DEFAULT_QUEUE, default_operations, queue_default_operations
 from vcjob.api.errors import VcjobError
 from vcjob.api.json_text import MOST_DEPTH, UnreadableJson, decode_json
 from vcjob.api.kinds import PRIORITY_CLASS, QUEUE, Kind
@@ -96,6 +96,15 @@ def read_request(body: bytes) -> Request:
     if not request.uid:
         raise NotAReview("the request of the AdmissionReview has no uid")
     return request
+
+
+def queue_asked_about(path: str, request: Request) -> str:
+    """The Queue that a new Job is for, where that matters; empty elsewhere."""
+    if path != "/jobs/validate" or request.operation != "CREATE":
+        return ""
+    spec = request.object.get("spec") if isinstance(request.object, dict) else None
+    queue = spec.get("queue") if isinstance(spec, dict) else None
+    return queue if isinstance(queue, str) and queue else DEFAULT_QUEUE
 
 
 def answer(path: str, request: Request, rules: Rules, known: Known) -> Object:

@@ -348,7 +348,7 @@ def refusing(verb: str, kind: Kind, error: Exception) -> Callable[[str, Kind, bo
 
 
 @given(st.randoms(use_true_random=False))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=12, deadline=None)
 def test_killed_at_any_moment_of_a_rotation_api_servers_always_trust_what_is_shown(
     numbers: random.Random,
 ) -> None:

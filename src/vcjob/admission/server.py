@@ -1,0 +1,214 @@
+"""Reviews over HTTPS, and probes.
+
+Reviews are computed in threads, so that probes and other reviews are answered while a big one is
+under way. Whatever is sent gets an answer in bounded time and memory.
+"""
+
+import asyncio
+import contextlib
+import logging
+import ssl
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+import msgspec
+from aiohttp import web
+
+from vcjob.admission.configurations import TIMEOUT_SECONDS
+from vcjob.admission.lookups import Lookups
+from vcjob.admission.metrics import CONTENT_TYPE, Metrics
+from vcjob.admission.readiness import Readiness
+from vcjob.admission.reviewing import (
+    PATHS,
+    NotAReview,
+    Rules,
+    answer,
+    queue_asked_about,
+    read_request,
+)
+from vcjob.api.errors import VcjobError
+from vcjob.api.problems import printable
+
+T = TypeVar("T")
+Address = tuple[str, int]
+"""Host (empty: all of them) and port (0: any)."""
+
+MOST_BYTES = 6 * 1024 * 1024
+"""An update holds two objects, of which API servers take at most 3 MiB each."""
+_JSON = "application/json"
+_AT_ONCE = 16
+"""Reviews whose bodies are held at a time; others wait for their turn."""
+_THREADS = 2
+_SHUTDOWN_SECONDS = float(TIMEOUT_SECONDS)
+_HANDSHAKE_SECONDS = 10.0
+
+_log = logging.getLogger(__name__)
+
+
+class AddressInUse(VcjobError):
+    """An address cannot be listened at."""
+
+
+class Reviewer:
+    """Answers requests that hold a question. ``seconds`` is how long one may take."""
+
+    def __init__(
+        self,
+        rules: Rules,
+        lookups: Lookups,
+        metrics: Metrics,
+        *,
+        seconds: float = TIMEOUT_SECONDS,
+    ) -> None:
+        self._rules = rules
+        self._lookups = lookups
+        self._metrics = metrics
+        self._seconds = seconds
+        self._turn = asyncio.Semaphore(_AT_ONCE)
+        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="review")
+
+    def close(self) -> None:
+        """Begin no further review."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    async def review(self, request: web.Request) -> web.Response:
+        """The answer, or a sentence about why there is none (400, 408, 413, 415, 500, 503)."""
+        try:
+            return await self._within_time(request)
+        except NotAReview as refused:
+            self._metrics.count(request.path, "refused", 0.0)
+            _log.info("%s: %s", request.path, refused)
+            return web.Response(text=f"{refused}\n", status=refused.code)
+        except Exception:
+            self._metrics.count(request.path, "failed", 0.0)
+            _log.exception("%s: the review failed", request.path)
+            return web.Response(text="the review failed; vcjob webhook logs why\n", status=500)
+
+    async def _within_time(self, request: web.Request) -> web.Response:
+        loop = asyncio.get_running_loop()
+        late = NotAReview("too many reviews are under way", 503)
+        try:
+            async with asyncio.timeout(self._seconds), self._turn:
+                late = NotAReview("the body of the request did not end in time", 408)
+                body = await _read(request)
+                late = NotAReview("the review took too long", 503)
+                started = loop.time()
+                text, allowed = await self._answer(request.path, body)
+        except TimeoutError as error:
+            raise late from error
+        result = "allowed" if allowed else "denied"
+        self._metrics.count(request.path, result, loop.time() - started)
+        return web.Response(body=text, content_type=_JSON)
+
+    async def _answer(self, path: str, body: bytes) -> tuple[bytes, bool]:
+        asked = await self._in_thread(lambda: read_request(body))
+        queue = queue_asked_about(path, asked)
+        known = await self._lookups.known_about(queue) if queue else self._lookups.known()
+
+        def compute() -> tuple[bytes, bool]:
+            reviewed = answer(path, asked, self._rules, known)
+            return msgspec.json.encode(reviewed), reviewed["response"]["allowed"]
+
+        return await self._in_thread(compute)
+
+    async def _in_thread(self, work: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+
+
+async def _read(request: web.Request) -> bytes:
+    """The body of a request; raises NotAReview."""
+    if request.content_type != _JSON:
+        shown = printable(request.content_type[:100])
+        raise NotAReview(f"the body of the request must be {_JSON}, not {shown}", 415)
+    encoding = request.headers.get("Content-Encoding", "identity")
+    if encoding != "identity":  # a small one could become any size
+        shown = printable(encoding[:100])
+        raise NotAReview(f"the body of the request must not be encoded ({shown})", 415)
+    try:
+        return await request.read()
+    except web.HTTPRequestEntityTooLarge as error:
+        message = f"the body of the request is bigger than {MOST_BYTES} bytes"
+        raise NotAReview(message, 413) from error
+    except web.RequestPayloadError as error:
+        raise NotAReview("the body of the request is no HTTP") from error
+
+
+@contextlib.asynccontextmanager
+async def serve_reviews(
+    address: Address, context: ssl.SSLContext, reviewer: Reviewer, readiness: Readiness
+) -> AsyncIterator[int]:
+    """Answer reviews while the block runs; yields the port. Raises AddressInUse.
+
+    What is being answered when the block ends is answered first.
+    """
+    application = web.Application(client_max_size=MOST_BYTES)
+    for path in PATHS:
+        application.router.add_post(path, reviewer.review)
+    _add_probes(application, readiness)
+    try:
+        async with _listening(application, address, context, "--address") as port:
+            yield port
+    finally:
+        reviewer.close()
+
+
+@contextlib.asynccontextmanager
+async def serve_health(
+    address: Address, readiness: Readiness, metrics: Metrics
+) -> AsyncIterator[int]:
+    """Answer /healthz, /readyz and /metrics without TLS; yields the port. Raises AddressInUse."""
+
+    async def measured(request: web.Request) -> web.Response:
+        if (text := metrics.text()) is None:
+            return web.Response(
+                text="nothing is counted: pip install vcjob[operator] brings what it takes\n",
+                status=404,
+            )
+        return web.Response(body=text, headers={"Content-Type": CONTENT_TYPE})
+
+    application = web.Application()
+    application.router.add_get("/metrics", measured)
+    _add_probes(application, readiness)
+    async with _listening(application, address, None, "--health-address") as port:
+        yield port
+
+
+def _add_probes(application: web.Application, readiness: Readiness) -> None:
+    async def healthz(request: web.Request) -> web.Response:
+        return web.Response(text="ok\n")  # that there is an answer is the answer
+
+    async def readyz(request: web.Request) -> web.Response:
+        return web.Response(text=readiness.text(), status=200 if readiness.ready else 503)
+
+    application.router.add_get("/healthz", healthz)
+    application.router.add_get("/readyz", readyz)
+
+
+@contextlib.asynccontextmanager
+async def _listening(
+    application: web.Application, address: Address, context: ssl.SSLContext | None, flag: str
+) -> AsyncIterator[int]:
+    runner = web.AppRunner(application, access_log=None, shutdown_timeout=_SHUTDOWN_SECONDS)
+    await runner.setup()
+    host, port = address
+    try:
+        try:
+            server = await asyncio.get_running_loop().create_server(
+                runner.server,  # type: ignore[arg-type]  # a server is what makes protocols
+                host or None,
+                port,
+                ssl=context,
+                ssl_handshake_timeout=_HANDSHAKE_SECONDS if context else None,
+            )
+        except OSError as error:
+            raise AddressInUse(
+                f"{host or '*'}:{port} cannot be listened at: {error.strerror or error}; "
+                f"name another with {flag}"
+            ) from error
+        try:
+            yield server.sockets[0].getsockname()[1]
+        finally:
+            server.close()
+    finally:
+        await runner.cleanup()

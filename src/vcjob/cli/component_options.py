@@ -1,0 +1,52 @@
+"""Options that what runs on a cluster shares: which API server, and how it logs."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from vcjob.cli.operator_log import FORMATS, LEVELS
+
+if TYPE_CHECKING:
+    from vcjob.kubernetes.server import Server
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def server_options(command: F) -> F:
+    """``--kubeconfig`` and ``--context``, for ``component_server``."""
+    kubeconfig = click.option(
+        "--kubeconfig", default="", metavar="FILE", type=click.Path(),
+        help="The kubeconfig file. Without it and --context: the service account of the pod "
+        "that this runs in.")  # fmt: skip
+    context = click.option(
+        "--context", default="", metavar="NAME",
+        help="A context of the kubeconfig file. Default: its current one.")  # fmt: skip
+    return kubeconfig(context(command))
+
+
+def log_options(command: F) -> F:
+    """``--log-format`` and ``--log-level``, for ``operator_log.set_up``."""
+    form = click.option(
+        "--log-format", type=click.Choice(FORMATS), default="text", show_default=True,
+        help="A line for people, or a JSON object a line.")  # fmt: skip
+    level = click.option(
+        "--log-level", type=click.Choice(LEVELS), default="info", show_default=True,
+        help="What is logged at least.")  # fmt: skip
+    return form(level(command))
+
+
+def component_server(kubeconfig: str, context: str) -> "Server":
+    """The server that the options name, else that of the pod; raises click.ClickException."""
+    from vcjob.kubernetes.errors import KubeconfigError
+    from vcjob.kubernetes.kubeconfig import in_cluster_server, kubeconfig_files, read_kubeconfig
+
+    try:
+        if not kubeconfig and not context:
+            return in_cluster_server()
+        files = (Path(kubeconfig),) if kubeconfig else kubeconfig_files()
+        return read_kubeconfig(files, context)
+    except KubeconfigError as error:
+        hint = "" if kubeconfig or context else " with --kubeconfig or --context"
+        raise click.ClickException(f"{error}{hint}") from error
