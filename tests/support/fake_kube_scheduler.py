@@ -20,12 +20,23 @@ class KubeScheduler:
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
+        self._works = asyncio.Event()
+        self._works.set()
         self.bound = 0
+
+    def pause(self) -> None:
+        """Bind nothing until told to go on."""
+        self._works.clear()
+
+    def go_on(self) -> None:
+        """Bind again."""
+        self._works.set()
 
     async def run(self) -> None:
         """Look at all pods and nodes after each change of a pod, until cancelled."""
         while True:
             since = (await self._cluster.list(POD)).resource_version
+            await self._works.wait()
             await self.turn()
             async for _ in self._cluster.watch(POD, since):
                 break

@@ -1,0 +1,205 @@
+"""Gangs on a cluster, whatever jobs, nodes, thieves and crashes come in which order.
+
+All pods ask for one CPU, so that how much fits can be counted by anybody.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from fake_kube_scheduler import is_over, is_wanted, room_of
+from gang_world import GRACE, World, task
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from vcjob.api.kinds import NODE, POD
+from vcjob.api.names import OUT_OF_SYNC
+from vcjob.api.types import Object
+from vcjob.core.scheduling.shapes import BILLION
+
+small = st.integers(0, 7)
+steps = st.lists(
+    st.tuples(
+        st.sampled_from(
+            ("job", "job", "pods", "pods", "bind", "bind", "steal", "free", "cordon", "uncordon",
+             "end", "leave", "time", "crash", "delete")
+        ),
+        small,
+        small,
+    ),
+    max_size=40,
+)  # fmt: skip
+_MAKES_ROOM_SCARCE = ("steal", "cordon", "crash")
+
+
+class Story:
+    """What happens in a world, and what must hold after each step."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.sizes: dict[str, int] = {}
+        self.thieves = 0
+        self.done: set[str] = set()
+        self.phases: dict[str, str] = {}
+        self.short = 0
+
+    async def take(self, step: str, first: int, second: int) -> None:
+        act: Callable[[int, int], Awaitable[None]] = getattr(self, f"_{step}")
+        await act(first, second)
+        await self.check(scarce=step in _MAKES_ROOM_SCARCE)
+
+    async def _job(self, size: int, least: int) -> None:
+        name = f"job{len(self.sizes)}"
+        self.sizes[name] = size = size % 5 + 1
+        await self.world.advance(1)  # so that age tells who came first
+        least = size if least % 2 else max(size - 1, 1)
+        await self.world.job(name, task("worker", size), pods=False, minAvailable=least)
+
+    async def _pods(self, first: int, number: int) -> None:
+        """Be the controller: some pods of admitted Jobs that are not there are made."""
+        for name in list(self.sizes)[first % 2 :]:
+            if name not in self.done and await self.world.phase(name) != "Pending":
+                await self.world.pods(name, most=number + 1)
+
+    async def _bind(self, *_: int) -> None:
+        await self.world.bind()
+
+    async def _steal(self, number: int, _: int) -> None:
+        nodes = (await self.world.store.list(NODE)).items
+        node = nodes[number % len(nodes)]
+        if room_of(node, (await self.world.all_pods()).values())["cpu"] >= 1:
+            self.thieves += 1
+            await self.world.foreign(f"thief-{self.thieves}", node["metadata"]["name"], "1")
+
+    async def _free(self, number: int, _: int) -> None:
+        name = f"thief-{number}"
+        if name in await self.world.all_pods():
+            await self.world.turns("Succeeded", name)
+
+    async def _cordon(self, number: int, _: int, mark: bool | None = True) -> None:
+        nodes = (await self.world.store.list(NODE)).items
+        name = nodes[number % len(nodes)]["metadata"]["name"]
+        await self.world.store.patch(NODE, "", name, {"spec": {"unschedulable": mark}})
+        await self.world.settle()
+
+    async def _uncordon(self, number: int, _: int) -> None:
+        await self._cordon(number, 0, None)
+
+    async def _end(self, *_: int) -> None:
+        """Pods of Jobs that run whole come to their end."""
+        for name, size in self.sizes.items():
+            pods = await self.of(name)
+            if len(pods) == size and all(pod["spec"].get("nodeName") for pod in pods.values()):
+                await self.world.turns("Succeeded", *pods)
+                self.done.add(name)
+
+    async def _leave(self, *_: int) -> None:
+        await self.world.finish_leaving()
+
+    async def _time(self, number: int, _: int) -> None:
+        await self.world.advance(GRACE * number / 3)
+
+    async def _crash(self, *_: int) -> None:
+        await self.world.stop()
+        await self.world.start()
+
+    async def _delete(self, number: int, index: int) -> None:
+        """Somebody deletes a pod."""
+        name = f"job{number}-worker-{index}"
+        pods = await self.world.all_pods()
+        if name in pods and not is_over(pods[name]):
+            await self.world.store.delete(POD, "default", name)
+            await self.world.settle()
+
+    async def of(self, job: str) -> dict[str, Object]:
+        return {name: pod for name, pod in (await self.world.all_pods()).items()
+                if name.startswith(f"{job}-")}  # fmt: skip
+
+    async def check(self, *, scarce: bool) -> None:
+        pods = await self.world.all_pods()
+        nodes = (await self.world.store.list(NODE)).items
+        left = self.world.scheduler._books.nodes.place()._room
+        for node in nodes:
+            recounted = room_of(node, pods.values())["cpu"]
+            assert left[node["metadata"]["name"]]["cpu"] == recounted * BILLION
+        room = sum(
+            int(room_of(node, pods.values())["cpu"])
+            for node in nodes
+            if not node["spec"].get("unschedulable")
+        )
+        phases, promised = {}, 0
+        for name in self.sizes:
+            phases[name] = phase = await self.world.phase(name)
+            mine = await self.of(name)
+            least = self.world.blueprints[name].job.spec.min_available
+            started = [pod for pod in mine.values() if _has_started(pod)]
+            if phase == "Inqueue":
+                promised += max(least - len(started), 0)
+            for pod in mine.values():
+                waits = pod["spec"].get("schedulingGates") or pod["spec"].get("nodeName")
+                free = not (waits or is_over(pod)) and is_wanted(pod)
+                assert not (free and phase == "Pending"), "let go before its gang"
+                marked = OUT_OF_SYNC in pod["metadata"]["annotations"]
+                assert not (marked and len(started) >= least), "taken back though it runs"
+        short = max(promised - room, 0)
+        assert scarce or short <= self.short, "more was promised than there is"
+        self.short = short
+        await self._check_order(phases)
+        self.phases = phases
+
+    async def _check_order(self, phases: dict[str, str]) -> None:
+        """None that is no larger and came earlier waits while a gang is admitted."""
+        names = list(self.sizes)
+        for position, name in enumerate(names):
+            if self.phases.get(name, "Pending") != "Pending" or phases[name] != "Inqueue":
+                continue
+            lacking = await self._lacking(name)
+            for other in names[:position]:
+                if phases[other] == "Pending" and await self._lacking(other) <= lacking:
+                    reason, _ = await self.world.told(other)
+                    assert reason.startswith("TakenBack"), f"{name} overtook {other}"
+
+    async def _lacking(self, name: str) -> int:
+        """How many of its minimum have not started."""
+        started = sum(map(_has_started, (await self.of(name)).values()))
+        return int(self.world.blueprints[name].job.spec.min_available) - started
+
+    async def end_well(self) -> None:
+        """When thieves and cordons are gone, every Job for which there is room comes to its end."""
+        nodes = (await self.world.store.list(NODE)).items
+        for number in range(len(nodes)):
+            await self._cordon(number, 0, None)
+        for number in range(self.thieves):
+            await self._free(number + 1, 0)
+        await self.check(scarce=False)
+        for _ in range(10 * len(self.sizes) + 5):
+            for step in ("leave", "pods", "bind", "end"):
+                await self.take(step, 0, 7)
+            await self.world.advance(2 * GRACE)
+        assert self.done == set(self.sizes)
+
+
+def _has_started(pod: Object) -> bool:
+    return is_wanted(pod) and bool(pod["spec"].get("nodeName") or is_over(pod))
+
+
+@settings(max_examples=60, deadline=None)
+@given(steps, st.booleans())
+def test_gangs_start_whole_in_order_and_never_beyond_what_there_is(
+    taken: list[Any], full: bool
+) -> None:
+    async def run() -> None:
+        world = World()
+        for name, spec in (("root", {}), ("default", {"parent": "root"})):
+            await world.queue(name, **spec)
+        await world.nodes("3", "2", "1")
+        await world.start()
+        story = Story(world)
+        for number in range(9 if full else 0):
+            await story.take("steal", number % 3, 0)
+        for step in taken:
+            await story.take(*step)
+        await story.end_well()
+        await world.stop()
+
+    asyncio.run(run())
