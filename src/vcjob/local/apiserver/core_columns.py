@@ -9,6 +9,7 @@ from vcjob.api.kinds import (
     ENDPOINT_SLICE,
     EVENT,
     LEASE,
+    MUTATING_WEBHOOK_CONFIGURATION,
     NAMESPACE,
     NETWORK_POLICY,
     NODE,
@@ -18,6 +19,7 @@ from vcjob.api.kinds import (
     SECRET,
     SERVICE,
     SERVICE_ACCOUNT,
+    VALIDATING_WEBHOOK_CONFIGURATION,
     Kind,
 )
 from vcjob.api.types import Object
@@ -304,5 +306,9 @@ COLUMNS: Mapping[Kind, tuple[Column, ...]] = {
     CUSTOM_RESOURCE_DEFINITION: (
         NAME,
         path_column("Created At", "string", ".metadata.creationTimestamp"),
+    ),
+    **dict.fromkeys(
+        (MUTATING_WEBHOOK_CONFIGURATION, VALIDATING_WEBHOOK_CONFIGURATION),
+        (NAME, number("Webhooks", lambda obj: len(obj.get("webhooks") or ())), AGE),
     ),
 }

@@ -13,6 +13,7 @@ from vcjob.api.kinds import (
     EVENT,
     JOB,
     LEASE,
+    MUTATING_WEBHOOK_CONFIGURATION,
     NAMESPACE,
     NETWORK_POLICY,
     NODE,
@@ -24,6 +25,7 @@ from vcjob.api.kinds import (
     SECRET,
     SERVICE,
     SERVICE_ACCOUNT,
+    VALIDATING_WEBHOOK_CONFIGURATION,
     Kind,
 )
 from vcjob.api.schema.types import Record
@@ -148,6 +150,8 @@ BUILT_IN: tuple[Resource, ...] = (
     _core(LEASE),
     _core(ENDPOINT_SLICE),
     _core(CUSTOM_RESOURCE_DEFINITION, "crd", "crds", has_status=True),
+    _core(MUTATING_WEBHOOK_CONFIGURATION),
+    _core(VALIDATING_WEBHOOK_CONFIGURATION),
     *(
         Resource(kind, kind, verbs=("create",))
         for kind in (SUBJECT_REVIEW, ACCESS_REVIEW, RULES_REVIEW)

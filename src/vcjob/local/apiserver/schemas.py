@@ -11,12 +11,14 @@ from vcjob.api.kinds import (
     ENDPOINT_SLICE,
     EVENT,
     LEASE,
+    MUTATING_WEBHOOK_CONFIGURATION,
     NAMESPACE,
     NETWORK_POLICY,
     NODE,
     POD,
     SERVICE,
     SERVICE_ACCOUNT,
+    VALIDATING_WEBHOOK_CONFIGURATION,
     Kind,
 )
 from vcjob.api.schema.job import custom_object
@@ -168,6 +170,52 @@ _VERSION = record(
         "subresources": MapOf(MapOf(ANYTHING)),
     },
 )
+
+_WEBHOOK_FIELDS: dict[str, Type | Field] = {
+    "name": required(TEXT, "Name of the webhook, a full domain name."),
+    "admissionReviewVersions": required(ListOf(TEXT), "Versions of reviews that it understands."),
+    "clientConfig": required(
+        record(
+            "WebhookClientConfig",
+            {
+                "caBundle": field(TEXT, "Who signed its certificate: base64 of PEM."),
+                "service": record(
+                    "ServiceReference",
+                    {
+                        "name": required(TEXT),
+                        "namespace": required(TEXT),
+                        "path": TEXT,
+                        "port": INTEGER,
+                    },
+                ),
+                "url": TEXT,
+            },
+        ),
+        "Where it is.",
+    ),
+    "failurePolicy": TEXT,
+    "matchConditions": ListOf(
+        record("MatchCondition", {"name": required(TEXT), "expression": required(TEXT)}),
+        keys=("name",),
+    ),
+    "matchPolicy": TEXT,
+    "namespaceSelector": LABEL_SELECTOR,
+    "objectSelector": LABEL_SELECTOR,
+    "rules": ListOf(
+        record(
+            "RuleWithOperations",
+            {
+                "apiGroups": ListOf(TEXT),
+                "apiVersions": ListOf(TEXT),
+                "operations": ListOf(TEXT),
+                "resources": ListOf(TEXT),
+                "scope": TEXT,
+            },
+        )
+    ),
+    "sideEffects": required(TEXT, "None or NoneOnDryRun."),
+    "timeoutSeconds": INTEGER,
+}
 
 _EVENT_FIELDS: dict[str, Type | Field] = {
     "action": TEXT,
@@ -387,6 +435,21 @@ OF_KINDS: Mapping[Kind, Record] = {
             "status": ANYTHING,
         },
         "A kind of object that somebody adds to the API.",
+    ),
+    MUTATING_WEBHOOK_CONFIGURATION: _kept(
+        "MutatingWebhookConfiguration",
+        {
+            "webhooks": ListOf(
+                record("MutatingWebhook", {**_WEBHOOK_FIELDS, "reinvocationPolicy": TEXT}),
+                keys=("name",),
+            )
+        },
+        "Who may change objects before they are stored; kept, and not called.",
+    ),
+    VALIDATING_WEBHOOK_CONFIGURATION: _kept(
+        "ValidatingWebhookConfiguration",
+        {"webhooks": ListOf(record("ValidatingWebhook", _WEBHOOK_FIELDS), keys=("name",))},
+        "Who may refuse objects before they are stored; kept, and not called.",
     ),
 }
 """The fields of every kind that is served, custom kinds aside."""
