@@ -1,18 +1,23 @@
 """The ways into pods of an engine that serves, by our own commands."""
 
+import asyncio
 import contextlib
 import os
+import random
 import re
 import select
 import signal
 import subprocess
+import sys
 import tarfile
 import urllib.request
+from asyncio.subprocess import PIPE
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from cli_runs import Ended, job, run, start, task, write
+from cli_runs import Ended, environment, job, run, start, task, write
+from cutting_proxy import Cuts, cutting_proxy
 
 pytestmark = pytest.mark.local
 
@@ -56,7 +61,9 @@ def test_logs(vcjob: Vcjob) -> None:
     assert vcjob("logs", "j/a-0", "--tail", "1").out == "two\n"
     stamped = vcjob("logs", "j/a-0", "--timestamps", "--since", "1h").out
     assert re.fullmatch(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}Z (one|two)\n){2}", stamped)
-    assert "previous terminated container" in vcjob("logs", "j/a-0", "--previous").err
+    earlier = vcjob("logs", "j/a-0", "--previous")
+    assert (earlier.code, earlier.out) == (1, "")
+    assert 'previous terminated container "main" in pod "j-a-0" not found' in earlier.err
 
 
 def test_exec(vcjob: Vcjob) -> None:
@@ -125,3 +132,50 @@ def test_followed_logs_end_with_the_container_and_stay(directory: Path, vcjob: V
         assert [following.stdout.readline() for _ in range(2)] == [b"one\n", b"two\n"]
         assert vcjob("suspend", "j").code == 0
         assert following.stdout.read() == b"bye\n"
+
+
+class FewCuts(Cuts):
+    """None before it ``begun``, and then a few."""
+
+    begun = False
+
+    def draw(self) -> int:
+        self.off = not self.begun or self.made > 4
+        return super().draw()
+
+
+def test_followed_logs_lose_and_double_nothing_when_connections_break(
+    tmp_path: Path,
+) -> None:
+    """Through a proxy that cuts connections at random places."""
+    script = "for number in range(5000): print(number, 'x' * 100)"
+    manifest = write(tmp_path, job("j", task("a", ("python3", "-c", script))))
+    try:
+        assert run(tmp_path, "run", "--detach", manifest).code == 0
+        kubeconfig = Path(environment(tmp_path)["XDG_STATE_HOME"], "vcjob/engine/kubeconfig")
+        written = kubeconfig.read_text()
+        port = int(re.findall(r"127\.0\.0\.1:(\d+)", written)[0])
+        cuts = FewCuts(random.Random(1), 200_000)
+
+        async def follow() -> tuple[int, bytes, bytes]:
+            async with cutting_proxy(port, cuts) as cutting:
+                await asyncio.to_thread(
+                    kubeconfig.write_text, written.replace(f":{port}", f":{cutting}")
+                )
+                process = await asyncio.create_subprocess_exec(
+                    sys.executable, "-m", "vcjob", "logs", "-f", "j/a-0",
+                    env=environment(tmp_path), stdout=PIPE, stderr=PIPE,
+                )  # fmt: skip
+                assert process.stdout is not None
+                first = await process.stdout.readline()
+                cuts.off, cuts.begun = False, True
+                output, errors = await process.communicate()
+                assert process.returncode is not None
+                return process.returncode, first + output, errors
+
+        code, output, errors = asyncio.run(follow())
+        assert (code, errors) == (0, b"")
+        assert output.decode() == "".join(f"{number} {'x' * 100}\n" for number in range(5000))
+        assert cuts.made > 3
+    finally:
+        assert run(tmp_path, "engine", "stop", "--now").code == 0

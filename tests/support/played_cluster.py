@@ -77,6 +77,9 @@ class Face:
         if "tailLines" in asked:
             count = int(asked["tailLines"])
             printed = b"".join(printed.splitlines(keepends=True)[-count:] if count else ())
+        if asked.get("timestamps") == "true":
+            stamp = b"2026-01-01T00:00:00.000000000Z "
+            printed = b"".join(stamp + line for line in printed.splitlines(keepends=True))
         return web.Response(body=printed)
 
     async def _exec(

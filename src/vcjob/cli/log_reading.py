@@ -7,6 +7,7 @@ import os
 import resource
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
+from functools import partial
 
 import msgspec
 
@@ -30,6 +31,7 @@ from vcjob.cli.selection import (
 from vcjob.cli.target import Target
 from vcjob.controller.cluster import ClusterError, EventType, Invalid, NotFound
 from vcjob.kubernetes.logs import LogOptions, log_lines
+from vcjob.kubernetes.resuming import RunState, followed_lines
 
 _FLUSH_SECONDS = 0.2
 _ENDED = ("Succeeded", "Failed")
@@ -78,6 +80,7 @@ class LogReader:
         self._note: Callable[[str], None] = lambda text: None
         self._screen: Screen | None = None
         self._failed = False
+        self._copied = False
         # Pods as they change; None: no more are to be looked at.
         self._found: asyncio.Queue[Object | None] = asyncio.Queue()
 
@@ -90,7 +93,8 @@ class LogReader:
             for run in self._runs(pod, waiting=True):
                 await self._copy(run, pod, self._options)
                 self._stop_if_broken()
-        return self._failed
+        # As with kubectl, no earlier run is a failure; of several containers, one is enough.
+        return self._failed or (self._options.previous and not self._copied)
 
     async def follow(self) -> bool:
         """Show what the pods print until they have ended; True if something is missing."""
@@ -170,12 +174,7 @@ class LogReader:
 
     def _runs(self, pod: Object, *, waiting: bool) -> Iterator[_Run]:
         """The containers' current runs; those that wait for their start only if ``waiting``."""
-        status, spec = pod.get("status") or {}, pod.get("spec") or {}
-        known = {
-            one["name"]: one
-            for part in ("initContainerStatuses", "containerStatuses")
-            for one in status.get(part) or ()
-        }
+        spec = pod.get("spec") or {}
         names = [
             container["name"]
             for part in ("initContainers", "containers")
@@ -184,10 +183,9 @@ class LogReader:
         for name in names:
             if self._options.container not in ("", name):
                 continue
-            state = known.get(name, {}).get("state") or {}
+            restarts, state = _status_of(pod, name)
             if waiting or "running" in state or "terminated" in state:
                 metadata = pod["metadata"]
-                restarts = known.get(name, {}).get("restartCount", 0)
                 yield _Run(metadata["name"], name, restarts, metadata["uid"])
 
     async def _copy(self, run: _Run, pod: Object, options: LogOptions) -> None:
@@ -196,11 +194,18 @@ class LogReader:
         if sum(len(pod["spec"].get(part) or ()) for part in parts) > 1:
             label = f"{label}/{run.container}"
         options = msgspec.structs.replace(options, container=run.container)
-        namespace = pod["metadata"]["namespace"]
-        connection = self._target.cluster.connection
+        open_lines = partial(
+            log_lines, self._target.cluster.connection, pod["metadata"]["namespace"], run.pod
+        )
         try:
-            async with log_lines(connection, namespace, run.pod, options) as lines:
-                await self._copy_lines(label, lines)
+            if options.follow:
+                await self._copy_lines(
+                    label, followed_lines(open_lines, options, partial(self._state_of, run))
+                )
+            else:
+                async with open_lines(options) as lines:
+                    await self._copy_lines(label, lines)
+            self._copied = True
         except (NotFound, Invalid) as error:
             # Of a container that has not started there is nothing yet; that is no failure.
             self._note(f"{label}: {error}")
@@ -208,6 +213,19 @@ class LogReader:
         except ClusterError as error:
             self._note(f"{label}: the output broke off: {error}")
             self._failed = True
+
+    async def _state_of(self, run: _Run) -> RunState:
+        """What has become of a run, as far as the pod's status knows."""
+        try:
+            pod = await self._target.cluster.get(POD, self._namespace, run.pod)
+        except NotFound:
+            return RunState.GONE
+        restarts, state = _status_of(pod, run.container)
+        if pod["metadata"]["uid"] != run.uid or restarts > run.restarts + 1:
+            return RunState.GONE
+        if restarts > run.restarts:
+            return RunState.RESTARTED
+        return RunState.RUNS if "running" in state else RunState.ENDED
 
     async def _copy_lines(self, label: str, lines: AsyncIterator[bytes]) -> None:
         async for line in lines:
@@ -267,6 +285,16 @@ def _expected(job: Object, reference: Reference) -> list[str]:
         for index in range(task.replicas)
     ]
     return [pod for task, pod in pods if part in ("", task, short_pod_name(name, pod))]
+
+
+def _status_of(pod: Object, container: str) -> tuple[int, Object]:
+    """How often a container was restarted, and its state; before it has one, an empty one."""
+    status = pod.get("status") or {}
+    for part in ("initContainerStatuses", "containerStatuses"):
+        for one in status.get(part) or ():
+            if one["name"] == container:
+                return one.get("restartCount", 0), one.get("state") or {}
+    return 0, {}
 
 
 def _show_as_it_is(label: str, line: bytes) -> None:

@@ -7,7 +7,10 @@ import pytest
 from served import JOBS, MAPS, PODS, TOKEN, config_map, job, pod, served
 from yarl import URL
 
-OTHER_HOSTS = ("evil.example:{port}", "127.0.0.1", "127.0.0.1:1", "127.0.0.1.evil.example:{port}")
+OTHER_HOSTS = (
+    *("evil.example:{port}", "evil.example", "127.0.0.1.evil.example:{port}", "127.0.0.2:{port}"),
+    *("", ":{port}", "127.0.0.1:{port}.evil.example", "127.0.0.1:x", "evil.example:1@127.0.0.1"),
+)
 
 
 def test_a_request_without_the_token_is_told_nothing():
@@ -37,9 +40,12 @@ def test_a_request_for_another_host_is_refused_although_it_has_the_token(host):
 def test_names_of_this_machine_and_those_that_are_given_are_answered(host):
     async def scenario():
         async with served(hosts=["engine.example"]) as ask:
-            return await ask("GET", PODS, headers={"Host": f"{host}:{ask.server.port}"})
+            ports = (f":{ask.server.port}", ":9000", "")  # a tunnel has a port of its own
+            return [
+                (await ask("GET", PODS, headers={"Host": f"{host}{port}"})).code for port in ports
+            ]
 
-    assert asyncio.run(scenario()).code == 200
+    assert asyncio.run(scenario()) == [200, 200, 200]
 
 
 @pytest.mark.parametrize(
