@@ -35,8 +35,10 @@ class Made(msgspec.Struct, frozen=True):
     key: bytes
 
 
-def make_certificate(names: Iterable[str], now: datetime, *, owner: str) -> Made:
-    """A server's certificate for ``names`` (hosts and addresses), valid from ``now``.
+def make_certificate(
+    names: Iterable[str], now: datetime, *, owner: str, valid: timedelta = VALID
+) -> Made:
+    """A server's certificate for ``names`` (hosts and addresses), ``valid`` from ``now`` on.
 
     ``owner`` is what the certificate says that it is of.
     """
@@ -57,7 +59,7 @@ def make_certificate(names: Iterable[str], now: datetime, *, owner: str) -> Made
             .public_key(key)
             .serial_number(x509.random_serial_number())
             .not_valid_before(now - BACKDATED)
-            .not_valid_after(now + VALID)
+            .not_valid_after(now + valid)
             .add_extension(x509.SubjectKeyIdentifier.from_public_key(key), critical=False)
             .add_extension(
                 x509.AuthorityKeyIdentifier.from_issuer_public_key(signer.public_key()),

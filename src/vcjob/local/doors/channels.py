@@ -4,7 +4,7 @@ The first byte of a message is the number of its stream. Version 4 tells the end
 Status object on the error stream, where the first version has a sentence; version 5 can also end
 one stream. Source: Kubernetes KEP-4006, and the reference of ``PodExecOptions``.
 
-Programs of clients that are older than 1.31 of kubectl speak SPDY, which is refused with a hint.
+Clients that speak SPDY instead (kubectl before 1.31) are refused with what they have to set.
 """
 
 import asyncio
@@ -42,7 +42,9 @@ async def open_websocket(
     if upgrade.startswith("spdy/"):
         raise Refused(
             400,
-            "SPDY is not spoken here: use a client that speaks WebSocket (kubectl 1.31 or newer)",
+            "SPDY is not spoken here, WebSocket is: use kubectl 1.31 or newer, or set "
+            "KUBECTL_REMOTE_COMMAND_WEBSOCKETS=true (1.29, 1.30) and "
+            "KUBECTL_PORT_FORWARD_WEBSOCKETS=true (1.30)",
         )
     if upgrade != "websocket":
         raise Refused(400, "Upgrade request required: ask for a WebSocket")

@@ -1,7 +1,9 @@
 """What proves to clients that this is the engine, and to the engine that a client may use it.
 
 An authority of the engine's own signs one certificate; its key is thrown away at once, so that it
-can never sign another. Both are renewed, when the engine starts, before they expire.
+can never sign another. A renewed certificate therefore means nothing to copies of kubeconfig files
+that clients have: so it holds for as long as an engine can be thought to, like the token, which
+the certificate's key lies beside.
 """
 
 import secrets
@@ -12,9 +14,10 @@ from pathlib import Path
 
 import msgspec
 
-from vcjob.controller.certificates import VALID, make_certificate, server_context
+from vcjob.controller.certificates import make_certificate, server_context, use_certificate
 from vcjob.local.service.home import EngineHome, write_private
 
+_VALID = timedelta(days=3650)
 _RENEWED_BEFORE = timedelta(days=60)
 _TOKEN_BYTES = 32
 
@@ -30,8 +33,12 @@ class Credentials(msgspec.Struct, frozen=True):
     def server_context(self) -> ssl.SSLContext:
         """TLS settings for the server."""
         context = server_context()
-        context.load_cert_chain(self.certificate, self.key)
+        self.show(context)
         return context
+
+    def show(self, context: ssl.SSLContext) -> None:
+        """Show the certificate to whoever connects from now on; raises UnusableCertificate."""
+        use_certificate(context, self.certificate.read_bytes(), self.key.read_bytes())
 
 
 def credentials(home: EngineHome, hosts: Iterable[str], now: datetime | None = None) -> Credentials:
@@ -45,12 +52,12 @@ def credentials(home: EngineHome, hosts: Iterable[str], now: datetime | None = N
     authority, token = home.path / "authority.pem", home.path / "token"
     expected = home.path / "certificate.json"
     if not _holds(expected, names, now, (certificate, key, authority)):
-        made = make_certificate(names, now, owner="vcjob engine")
+        made = make_certificate(names, now, owner="vcjob engine", valid=_VALID)
         for path, content in (
             (authority, made.authority), (certificate, made.certificate), (key, made.key)
         ):  # fmt: skip
             write_private(path, content)
-        said = {"names": names, "renew": (now + VALID - _RENEWED_BEFORE).timestamp()}
+        said = {"names": names, "renew": (now + _VALID - _RENEWED_BEFORE).timestamp()}
         write_private(expected, msgspec.json.encode(said))
     if not _read(token):
         write_private(token, secrets.token_urlsafe(_TOKEN_BYTES).encode())

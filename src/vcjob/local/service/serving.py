@@ -9,6 +9,7 @@ import logging
 import os
 import signal
 import socket
+import ssl
 import sys
 import time
 from collections.abc import Awaitable, Callable
@@ -29,6 +30,7 @@ from vcjob.local.service.credentials import Credentials, credentials
 from vcjob.local.service.home import EngineHome, EngineRecord, write_private
 from vcjob.local.service.housekeeping import keep_house
 from vcjob.local.service.lost_pods import fail_lost_pods
+from vcjob.local.service.renewing import CredentialsKeeper
 from vcjob.local.sharing import Sharing
 from vcjob.local.store import Store
 
@@ -117,7 +119,8 @@ async def _serve(
     async with engine, contextlib.AsyncExitStack() as stack:
         opened = doors(engine.agent)
         server = ApiServer(store, secrets.token, doors=opened, hosts=_names(options.host))
-        port = await _open(stack, server, home, options, secrets)
+        context = secrets.server_context()
+        port = await _open(stack, server, home, options, context)
         shown = f"[{options.host}]" if ":" in options.host else options.host
         record = EngineRecord(
             pid=os.getpid(),
@@ -133,7 +136,14 @@ async def _serve(
         stack.callback(forget, home, record)
         _tell_clients(home, options, record, secrets)
         ready(record)
-        await _any(stopping.wait(), engine.lost, keep_house(store))
+        keeper = CredentialsKeeper(
+            home,
+            _names(options.host),
+            context,
+            secrets,
+            tell=lambda renewed: _tell_clients(home, options, record, renewed),
+        )
+        await _any(stopping.wait(), engine.lost, keep_house(store), keeper.run())
         if engine.lost.done():
             _log.error("%s", engine.lost.result())
             return 1
@@ -146,10 +156,9 @@ async def _open(
     server: ApiServer,
     home: EngineHome,
     options: ServiceOptions,
-    secrets: Credentials,
+    context: ssl.SSLContext,
 ) -> int:
     """Answer requests until the stack is left; returns the port, that of the last time if free."""
-    context = secrets.server_context()
     remembered = home.path / "port"
     wishes = [options.port] if options.port else [_number(remembered), 0]
     for port in wishes:

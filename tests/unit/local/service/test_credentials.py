@@ -22,11 +22,11 @@ def home(tmp_path: Path) -> EngineHome:
 
 def test_they_stay_until_the_certificate_is_old_or_for_other_hosts(home: EngineHome) -> None:
     first = credentials(home, (), NOW)
-    assert credentials(home, (), NOW + timedelta(days=200)) == first
-    renewed = credentials(home, (), NOW + timedelta(days=320))
+    assert credentials(home, (), NOW + timedelta(days=3000)) == first
+    renewed = credentials(home, (), NOW + timedelta(days=3600))
     assert renewed.authority != first.authority
     assert renewed.token == first.token
-    for_others = credentials(home, ("192.0.2.1",), NOW + timedelta(days=320))
+    for_others = credentials(home, ("192.0.2.1",), NOW + timedelta(days=3600))
     assert for_others.authority != renewed.authority
 
 
