@@ -127,6 +127,7 @@ _DELETE_OPTIONS: _Message = {
     3: ("orphanDependents", "flag"),
     4: ("propagationPolicy", "text"),
     5: ("dryRun", _TEXTS),
+    6: ("ignoreStoreReadErrorWithClusterBreakingPotential", "flag"),
 }
 _KINDS: Mapping[tuple[str, str], _Message] = {
     ("v1", "ConfigMap"): {
