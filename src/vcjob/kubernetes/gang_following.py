@@ -69,6 +69,7 @@ async def follow(
                 turn = (turn + 1) % _A_TURN
                 if not turn:
                     await asyncio.sleep(0)
+            await clock.sleep_until(clock.now() + _FIRST_DELAY_SECONDS)  # watches do not end
         except Gone:
             since = ""  # too far behind: list again
         except ClusterError as error:
