@@ -19,10 +19,7 @@ from cutting_proxy import Cuts, cutting_proxy
 
 from vcjob.api.kinds import NAMESPACE, POD, POD_GROUP, QUEUE, Kind
 from vcjob.api.types import Object
-from vcjob.controller.cluster import (
-    EventType,
-    NotFound,
-)
+from vcjob.controller.cluster import Cluster, EventType, NotFound
 from vcjob.controller.controller import Controller
 from vcjob.core.times import timestamp
 from vcjob.kubernetes.cluster import KubernetesCluster
@@ -167,10 +164,15 @@ class Face:
 
 
 @contextlib.asynccontextmanager
-async def serve(face: Face, cuts: Cuts | None = None) -> AsyncIterator[Server]:
+async def serve(
+    face: Face,
+    cuts: Cuts | None = None,
+    around: Callable[[KubernetesCluster], Cluster] = lambda cluster: cluster,
+) -> AsyncIterator[Server]:
     """Serve a face on the loopback interface, with a controller that works through it.
 
-    With ``cuts`` every connection breaks sooner or later.
+    With ``cuts`` every connection breaks sooner or later. ``around`` gives the controller another
+    cluster around the one that it would work on.
     """
     plugins = installed_plugins(third_party=False)
     api = ApiServer(face.store, TOKEN, doors=face.doors(), plugins=plugins)
@@ -185,7 +187,7 @@ async def serve(face: Face, cuts: Cuts | None = None) -> AsyncIterator[Server]:
             port = api.port = await stack.enter_async_context(cutting_proxy(port, cuts))
         server = Server(url=f"http://127.0.0.1:{port}", name="test", token=TOKEN)
         cluster = await stack.enter_async_context(KubernetesCluster.of(server))
-        controller = Controller(cluster, plugins)
+        controller = Controller(around(cluster), plugins)
         tasks = [asyncio.create_task(controller.run()), asyncio.create_task(face.play())]
         try:
             yield server

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import logging
+import random
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 
 from vcjob.controller.cluster import Unavailable, WatchEvent
@@ -19,13 +20,13 @@ async def merged(
     versions: Mapping[str, str],
     *,
     patience: Patience = PATIENT,
-    chance: Callable[[], float],
+    jitter: random.Random,
     sleep: Callable[[float], Awaitable[None]],
 ) -> AsyncGenerator[WatchEvent, None]:
     """The events of ``watch(namespace, version)`` of each namespace, each from its own version.
 
-    A watch that breaks is gone on with from where it was; the others notice nothing. One that
-    cannot be, or breaks too often before an event comes, ends all with its error.
+    A watch that breaks is gone on with from where it was, as often as it takes; the others notice
+    nothing. One that cannot be gone on with ends all with its error.
     """
     events: asyncio.Queue[WatchEvent | Exception] = asyncio.Queue(_READ_AHEAD)
 
@@ -40,12 +41,8 @@ async def merged(
                         await events.put(event)
             except Unavailable as error:
                 failed += 1
-                seconds = patience.wait(error, failed, chance())
-                if seconds is None:
-                    await events.put(error)
-                    return
-                _log.info("a watch of namespace %s broke off: %s", namespace, error)
-                await sleep(seconds)
+                _log.warning("a watch of namespace %s broke off: %s", namespace, error)
+                await sleep(patience.pause(error, failed, jitter))
             except Exception as error:  # raised where the events are taken
                 await events.put(error)
                 return

@@ -44,7 +44,7 @@ class OperatorCluster:
         scope: what is seen of it.
         limits: how fast it is written to.
         patience: how often what failed is tried again.
-        chance: a random number from 0 to 1, drawn to spread repeated tries.
+        jitter: a number from 0 to 1, drawn to spread repeated tries.
         sleep: waits that many seconds.
     """
 
@@ -55,16 +55,16 @@ class OperatorCluster:
         limits: Limits = SPARING,
         *,
         patience: Patience = PATIENT,
-        chance: Callable[[], float] = random.random,
+        jitter: random.Random | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._whole = cluster
         self._cluster = cluster.reading(PLACING_READERS if scope.all_pods else READERS)
         self._scope = scope
         self._patience = patience
-        self._chance = chance
+        self._jitter = jitter or random.Random()
         self._sleep = sleep
-        self._retrier = Retrier(chance, sleep)
+        self._retrier = Retrier(self._jitter, sleep)
         self._pace = Pace(limits)
         self._owners: dict[str, str] = {}
         self._queues = supposed.SupposedQueues()
@@ -79,7 +79,7 @@ class OperatorCluster:
             self._whole,
             msgspec.structs.replace(self._scope, all_pods=True),
             patience=self._patience,
-            chance=self._chance,
+            jitter=self._jitter,
             sleep=self._sleep,
         )
         other._pace, other._owners, other._queues = self._pace, self._owners, self._queues
@@ -152,7 +152,7 @@ class OperatorCluster:
             lambda place, version: self._cluster.watch(kind, version, place, selector=selector),
             versions_of(since, places),
             patience=self._patience,
-            chance=self._chance,
+            jitter=self._jitter,
             sleep=self._sleep,
         )
 
@@ -201,10 +201,9 @@ class OperatorCluster:
         async def is_done(error: ClusterError) -> Object | None:
             if not resource_version or not isinstance(error, Conflict):
                 return None
-            there = await self._whole.get(kind, namespace, name)
-            if (uid and there["metadata"]["uid"] != uid) or subset_patch(there, patch):
-                return None
-            return await self._cluster.get(kind, namespace, name)
+            there = await self._whole.get(kind, namespace, name)  # a patch may be about anything
+            is_another = uid and there["metadata"]["uid"] != uid
+            return None if is_another or subset_patch(there, patch) else there
 
         return await self._write(
             kind,

@@ -18,6 +18,7 @@ from enum import Enum, auto
 import msgspec
 
 from vcjob.api.types import Object
+from vcjob.controller.backing_off import pause_after
 from vcjob.controller.cluster import ClusterError, Conflict, Unavailable
 from vcjob.kubernetes.errors import NoCredentials, NotTrusted, Unreachable
 
@@ -51,10 +52,8 @@ def outcome_of(error: ClusterError, *, conflicts_pass: bool) -> Outcome:
 class Patience(msgspec.Struct, frozen=True):
     """How often a request is made at most, and how long (s) it is waited in between.
 
-    The wait doubles each time from ``first`` to ``longest`` and is drawn between the half and the
-    whole of that, so that those who failed together do not come back together. What the server
-    asks for (Retry-After) counts instead, unless it is more than ``longest_asked``: then the error
-    goes to the caller.
+    The wait doubles each time from ``first`` to ``longest``. What the server asks for (Retry-After)
+    counts instead, unless it is more than ``longest_asked``: then the error goes to the caller.
     """
 
     tries: int = 4
@@ -62,18 +61,22 @@ class Patience(msgspec.Struct, frozen=True):
     longest: float = 5.0
     longest_asked: float = 30.0
 
-    def wait(self, error: ClusterError, failed: int, chance: float) -> float | None:
-        """Seconds until the next try after ``failed`` tries; None if there is none.
-
-        ``chance`` is a random number from 0 to 1.
-        """
-        if failed >= self.tries:
+    def wait(self, error: ClusterError, failed: int, jitter: random.Random) -> float | None:
+        """Seconds until the next try after ``failed`` tries; None if there is none."""
+        if failed >= self.tries or (_asked(error) or 0.0) > self.longest_asked:
             return None
-        asked = error.retry_after if isinstance(error, Unavailable) else None
+        return self.pause(error, failed, jitter)
+
+    def pause(self, error: ClusterError, failed: int, jitter: random.Random) -> float:
+        """Seconds until the next try, for whoever tries without end."""
+        asked = _asked(error)
         if asked is not None:
-            return asked * (1.0 + chance / 4) if asked <= self.longest_asked else None
-        longest = min(self.first * 2.0 ** (failed - 1), self.longest)
-        return longest * (1 + chance) / 2
+            return min(asked, self.longest_asked) * (1 + jitter.random() / 4)
+        return pause_after(failed, jitter, first=self.first, longest=self.longest)
+
+
+def _asked(error: ClusterError) -> float | None:
+    return error.retry_after if isinstance(error, Unavailable) else None
 
 
 PATIENT = Patience()
@@ -91,16 +94,16 @@ class Retrier:
     """Makes requests until their outcome is clear, or patience ends.
 
     Args:
-        chance: draws the waits.
-        sleep: waits.
+        jitter: spreads the tries of many.
+        sleep: waits that many seconds.
     """
 
     def __init__(
         self,
-        chance: Callable[[], float] = random.random,
+        jitter: random.Random,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        self._chance = chance
+        self._jitter = jitter
         self._sleep = sleep
 
     async def make(
@@ -127,7 +130,7 @@ class Retrier:
                     return settled
                 failed += 1
                 outcome = outcome_of(error, conflicts_pass=conflicts_pass)
-                seconds = patience.wait(error, failed, self._chance())
+                seconds = patience.wait(error, failed, self._jitter)
                 final = outcome is Outcome.REFUSED or seconds is None
                 if final or (outcome is Outcome.UNCLEAR and not repeat_unclear):
                     raise

@@ -1,6 +1,7 @@
 """The watches of several namespaces as one."""
 
 import asyncio
+import random
 from collections.abc import AsyncIterator
 
 import pytest
@@ -11,6 +12,11 @@ from vcjob.kubernetes.merging import merged
 from vcjob.kubernetes.retrying import Patience
 
 LOST = Unavailable("the connection broke")
+
+
+class NoJitter(random.Random):
+    def random(self) -> float:
+        return 0.0
 
 
 class Watches:
@@ -37,7 +43,7 @@ class Watches:
 
     def merged(self, **versions: str) -> AsyncIterator[WatchEvent]:
         return merged(
-            self.watch, versions, patience=Patience(tries=3), chance=lambda: 1.0,
+            self.watch, versions, patience=Patience(), jitter=NoJitter(),
             sleep=asyncio.sleep,
         )  # fmt: skip
 
@@ -76,14 +82,17 @@ def test_what_cannot_be_gone_on_with_ends_all(error: Exception) -> None:
     play(story())
 
 
-def test_a_watch_that_breaks_again_and_again_without_an_event_ends_all() -> None:
+def test_a_watch_that_breaks_again_and_again_is_asked_for_less_and_less_often() -> None:
     async def story() -> None:
-        watches = Watches(a=[LOST, LOST, 1, LOST, LOST, LOST, 2], b=[])
+        watches = Watches(a=[*[LOST] * 30, 1, LOST, 2], b=[3])
         events = watches.merged(a="0", b="0")
+        assert await take(events, 1) == {"b": [3]}
         assert await take(events, 1) == {"a": [1]}
-        with pytest.raises(Unavailable):
-            await anext(events)
-        assert watches.told["a"] == [2]
+        now = asyncio.get_running_loop().time
+        assert now() == pytest.approx(0.2 + 0.4 + 0.8 + 1.6 + 3.2 + 25 * 5.0)
+        since = now()
+        assert await take(events, 1) == {"a": [2]}
+        assert now() - since == pytest.approx(0.2), "an event came in between"
 
     play(story())
 

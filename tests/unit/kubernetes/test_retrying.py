@@ -1,6 +1,7 @@
 """What is asked again, when, and when somebody has to look first."""
 
 import asyncio
+import random
 from collections.abc import Sequence
 from typing import Any
 
@@ -51,21 +52,35 @@ def test_a_conflict_about_a_version_does_not_pass() -> None:
     assert outcome_of(Conflict(""), conflicts_pass=False) is Outcome.REFUSED
 
 
-@given(st.integers(1, 40), st.floats(0, 1, exclude_max=True))
-def test_waits_double_up_to_a_limit_and_are_spread(failed: int, chance: float) -> None:
-    patience = Patience(tries=50, first=0.5, longest=20.0)
-    wait = patience.wait(LOST, failed, chance)
-    whole = min(0.5 * 2 ** (failed - 1), 20.0)
+class Jitter(random.Random):
+    """Draws always the same."""
+
+    def __init__(self, drawn: float) -> None:
+        super().__init__()
+        self.drawn = drawn
+
+    def random(self) -> float:
+        return self.drawn
+
+
+@given(st.integers(1, 2000), st.floats(0, 0.999))
+def test_waits_double_up_to_a_limit_and_are_spread(failed: int, drawn: float) -> None:
+    patience = Patience(tries=5000, first=0.5, longest=20.0)
+    wait = patience.wait(LOST, failed, Jitter(drawn))
+    whole = min(0.5 * 2 ** min(failed - 1, 10), 20.0)
     assert wait is not None
     assert whole / 2 <= wait <= whole
+    if drawn > 0.001:
+        assert wait != patience.wait(LOST, failed, Jitter(0.0))
 
 
 def test_the_server_says_how_long_to_wait_within_reason() -> None:
     patience = Patience(longest_asked=30.0)
-    assert patience.wait(BUSY, 1, 0.0) == 7.0
-    assert 7.0 < (patience.wait(BUSY, 1, 0.9) or 0) < 9.0
-    assert patience.wait(Unavailable("", 31.0), 1, 0.0) is None
-    assert patience.wait(LOST, patience.tries, 0.0) is None
+    assert patience.wait(BUSY, 1, Jitter(0.0)) == 7.0
+    assert 7.0 < (patience.wait(BUSY, 1, Jitter(0.9)) or 0) < 9.0
+    assert patience.wait(Unavailable("", 31.0), 1, Jitter(0.0)) is None
+    assert patience.pause(Unavailable("", 31.0), 1, Jitter(0.0)) == 30.0
+    assert patience.wait(LOST, patience.tries, Jitter(0.0)) is None
 
 
 class Asked:
@@ -90,7 +105,7 @@ class Asked:
         self.waits.append(seconds)
 
     def make(self, **options: Any) -> Object:
-        retrier = Retrier(lambda: 1.0, self.sleep)
+        retrier = Retrier(Jitter(0.0), self.sleep)
         return asyncio.run(retrier.make(self.request, self.settle, **options))
 
 
@@ -100,7 +115,7 @@ class Asked:
         ([], []),
         ([LOST], [0.2]),
         ([LOST, AWAY, LOST], [0.2, 0.4, 0.8]),
-        ([BUSY], [8.75]),
+        ([BUSY], [7.0]),
     ],
 )
 def test_what_may_succeed_is_asked_again(
