@@ -87,9 +87,7 @@ class OperatorCluster:
 
     async def get(self, kind: Kind, namespace: str, name: str) -> Object:
         """Read one object; raises NotFound. Asked again where no usable answer came."""
-        return await self._retrier.make(
-            lambda: self._cluster.get(kind, namespace, name), patience=self._patience
-        )
+        return await self._read(self._cluster, kind, namespace, name)
 
     async def list(
         self, kind: Kind, namespace: str | None = None, labels: Mapping[str, str] | None = None
@@ -167,7 +165,7 @@ class OperatorCluster:
         async def is_told(error: ClusterError) -> Object | None:
             if kind != EVENT or not isinstance(error, AlreadyExists):
                 return None
-            there = await self._cluster.get(kind, metadata["namespace"], metadata["name"])
+            there = await self.get(kind, metadata["namespace"], metadata["name"])
             return None if subset_patch(there, obj) else there
 
         owner = _owner_of(obj) or (obj.get("involvedObject") or {}).get("uid")
@@ -201,7 +199,9 @@ class OperatorCluster:
         async def is_done(error: ClusterError) -> Object | None:
             if not resource_version or not isinstance(error, Conflict):
                 return None
-            there = await self._whole.get(kind, namespace, name)  # a patch may be about anything
+            there = await self._read(
+                self._whole, kind, namespace, name
+            )  # all: a patch may be of any
             is_another = uid and there["metadata"]["uid"] != uid
             return None if is_another or subset_patch(there, patch) else there
 
@@ -247,6 +247,13 @@ class OperatorCluster:
             delete,
             is_gone,
             repeat_unclear=bool(uid),  # else it may be a successor that is deleted
+        )
+
+    async def _read(
+        self, cluster: KubernetesCluster, kind: Kind, namespace: str, name: str
+    ) -> Object:
+        return await self._retrier.make(
+            lambda: cluster.get(kind, namespace, name), patience=self._patience
         )
 
     async def _write(
