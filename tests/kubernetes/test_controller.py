@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -12,9 +13,12 @@ from vcjob.api.defaults import apply_defaults
 from vcjob.api.kinds import CONFIG_MAP, EVENT, JOB, POD, SERVICE
 from vcjob.api.types import Object
 from vcjob.cli.following import changes
-from vcjob.controller import controller
-from vcjob.controller.cluster import EventType
+from vcjob.controller import caches
+from vcjob.controller.cluster import Cluster, EventType
 from vcjob.kubernetes.cluster import KubernetesCluster
+from vcjob.kubernetes.operating import OperatorCluster
+from vcjob.kubernetes.retrying import Patience
+from vcjob.kubernetes.scope import Scope
 
 
 def job(name: str = "mnist", workers: int = 2, **spec: Any) -> Object:
@@ -37,11 +41,25 @@ async def until(cluster: KubernetesCluster, name: str, phase: str) -> Object:
     raise AssertionError("the watch ended")
 
 
+HASTY = Patience(first=0.01, longest=0.1)
+IN_ONE_NAMESPACE = Scope(("default",), cluster_scoped=False)
+IN_SEVERAL = Scope(("default", "kube-system"), cluster_scoped=False)
+CLUSTERS: dict[str, Callable[[KubernetesCluster], Cluster]] = {
+    "direct": lambda cluster: cluster,
+    "operator": lambda cluster: OperatorCluster(cluster, patience=HASTY),
+    "one namespace": lambda cluster: OperatorCluster(cluster, IN_ONE_NAMESPACE, patience=HASTY),
+    "several": lambda cluster: OperatorCluster(cluster, IN_SEVERAL, patience=HASTY),
+}
+
+
+@pytest.mark.parametrize("around", CLUSTERS.values(), ids=CLUSTERS)
 @pytest.mark.parametrize("exit_code", [0, 3])
-def test_a_job_lives_through_http_as_it_does_in_the_engine(exit_code: int) -> None:
+def test_a_job_lives_through_http_as_it_does_in_the_engine(
+    exit_code: int, around: Callable[[KubernetesCluster], Cluster]
+) -> None:
     async def story() -> None:
         face = Face()
-        async with serve(face) as server, KubernetesCluster.of(server) as cluster:
+        async with serve(face, around=around) as server, KubernetesCluster.of(server) as cluster:
             policies = [{"event": "PodFailed", "action": "RestartJob"}]
             await cluster.create(JOB, job(policies=policies, maxRetry=1))
             await until(cluster, "mnist", "Running")
@@ -60,24 +78,31 @@ def test_a_job_lives_through_http_as_it_does_in_the_engine(exit_code: int) -> No
     asyncio.run(story())
 
 
+@pytest.mark.parametrize("around", CLUSTERS.values(), ids=CLUSTERS)
 @pytest.mark.parametrize("seed", range(4))
 def test_connections_that_break_anywhere_change_nothing_about_a_job(
-    seed: int, monkeypatch: pytest.MonkeyPatch
+    seed: int,
+    around: Callable[[KubernetesCluster], Cluster],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(controller, "_WATCH_DELAY_SECONDS", 0.01)
+    monkeypatch.setattr(caches, "_FIRST_PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr(caches, "_LONGEST_PAUSE_SECONDS", 0.1)
+    # Through this proxy a list of so many pods passes never, and watches only in pieces.
+    monkeypatch.setattr(caches, "_WATCH_TRIES", 10**9)
 
     async def story() -> None:
         face = Face()
         cuts = Cuts(random.Random(seed), longest=12_000)
-        async with serve(face, cuts):
-            made = 0
+        async with serve(face, cuts, around):
+            made, running = 0, set[str]()
             policies = [{"event": "PodFailed", "action": "RestartJob"}]
             await face.store.create(JOB, job(workers=20, policies=policies, maxRetry=3))
             async for event in face.store.watch(POD, "0"):
                 if event.type is EventType.ADDED:
                     made += 1
-                running = event.object["status"]["phase"] == "Running"
-                if running and event.object["metadata"]["name"] == "mnist-worker-19":
+                if event.object["status"]["phase"] == "Running":
+                    running.add(event.object["metadata"]["name"])
+                if len(running) == 21:
                     break
             await face.end_pod("mnist-worker-7", 3)
             async for event in face.store.watch(JOB, "0"):
