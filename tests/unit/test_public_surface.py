@@ -55,7 +55,7 @@ def test_commands() -> None:
         *("ls", "get", "describe", "logs", "events", "wait"),
         *("suspend", "resume", "scale", "delete"),
         *("exec", "cp", "port-forward"),
-        *("manifests",),
+        *("operator", "webhook", "manifests"),
         *("engine", "completion"),
     ]
 

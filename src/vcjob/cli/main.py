@@ -43,6 +43,8 @@ _SECTIONS = {
         "port-forward": ("vcjob.cli.port_forward", "port_forward", "Reach ports of a pod here."),
     },
     "On a cluster": {
+        "operator": ("vcjob.cli.operator", "operator", "Look after the Jobs of a cluster."),
+        "webhook": ("vcjob.cli.webhook", "webhook", "Complete and check Jobs as they come in."),
         "manifests": ("vcjob.cli.install", "manifests", "Print what is to be installed on one."),
     },
     "Others": {

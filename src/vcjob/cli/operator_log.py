@@ -11,6 +11,7 @@ from typing import Any, TextIO
 import msgspec
 
 from vcjob.api.problems import printable
+from vcjob.controller.log_context import add_job
 from vcjob.core.times import micro_timestamp
 
 FORMATS = ("text", "json")
@@ -23,6 +24,7 @@ _encode = msgspec.json.Encoder(enc_hook=str).encode
 def set_up(form: str, level: str, stream: TextIO | None = None) -> None:
     """Log from here on in a form and from a level on; standard error unless told otherwise."""
     handler = logging.StreamHandler(stream or sys.stderr)
+    handler.addFilter(add_job)
     handler.setFormatter(JsonFormatter() if form == "json" else TextFormatter())
     root = logging.getLogger()
     root.handlers[:] = [handler]

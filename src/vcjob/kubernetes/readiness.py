@@ -17,6 +17,7 @@ class Condition(StrEnum):
     KINDS = "kinds"
     RIGHTS = "rights"
     VOLCANO = "volcano"
+    SCHEDULER = "scheduler"
     LEASE = "lease"
     QUEUE = "queue"
     CACHES = "caches"

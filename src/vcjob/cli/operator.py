@@ -1,0 +1,127 @@
+"""``vcjob operator``: options in, a process that looks after the Jobs of a cluster out."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from vcjob.api.names import WIDENING
+from vcjob.cli.addresses import AddressType
+from vcjob.cli.exit_codes import ExitCode
+from vcjob.cli.namespaces import namespaces_option
+from vcjob.cli.operator_log import FORMATS, LEVELS
+
+if TYPE_CHECKING:
+    from vcjob.kubernetes.server import Server
+
+_SCHEDULERS = ("auto", "volcano", "builtin")
+
+
+@click.command(
+    epilog="It ends with exit code 0 when it is told to (SIGTERM, SIGINT), having given its Lease "
+    "back so that another replica goes on at once; a second signal ends it on the spot. 1: "
+    "Volcano's controller is at work, or the address is taken. What else is missing "
+    "(CustomResourceDefinitions, rights, the API server) is waited for, and told by /readyz. "
+    "docs/operator.md tells how to install it."
+)
+@click.option("--kubeconfig", default="", metavar="FILE", type=click.Path(),
+              help="The kubeconfig file. Without it and --context: the service account of the pod "
+              "that this runs in.")  # fmt: skip
+@click.option("--context", default="", metavar="NAME",
+              help="A context of the kubeconfig file. Default: its current one.")  # fmt: skip
+@click.option("--namespaces", default="", metavar="A,B", callback=namespaces_option,
+              help="Look after the Jobs of these namespaces only.")  # fmt: skip
+@click.option("--scheduler", type=click.Choice(_SCHEDULERS), default="auto", show_default=True,
+              help="Who admits gangs: Volcano's scheduler, or the operator (builtin). auto looks "
+              "whether Volcano's scheduler renews its Lease.")  # fmt: skip
+@click.option("--take-over", is_flag=True,
+              help="Work although Volcano's controller does: hold its Lease, so that it waits from "
+              "then on. Ends with the operator.")  # fmt: skip
+@click.option("--leader-elect/--no-leader-elect", default=True, show_default=True,
+              help="Have one of several replicas work. Without it there must be one "
+              "only.")  # fmt: skip
+@click.option("--lease-namespace", default="", metavar="NAME",
+              help="Where replicas keep their Lease. Default: the pod's own, else "
+              "vcjob-system.")  # fmt: skip
+@click.option("--api-rate", type=click.FloatRange(min=0), default=500.0, show_default=True,
+              metavar="N", help="Writes a second in the long run; 0: no limit.")  # fmt: skip
+@click.option("--api-burst", type=click.IntRange(min=1), default=1000, show_default=True,
+              metavar="N", help="Writes at once after a pause.")  # fmt: skip
+@click.option("--api-concurrency", type=click.IntRange(min=1), default=64, show_default=True,
+              metavar="N", help="Writes under way at the same time.")  # fmt: skip
+@click.option("--workers", type=click.IntRange(min=1), default=8, show_default=True, metavar="N",
+              help="Jobs looked at at the same time.")  # fmt: skip
+@click.option("--health-address", type=AddressType(default_host=""), default=":8080",
+              show_default=True, metavar="HOST:PORT",
+              help="Where /healthz, /readyz and /metrics are answered.")  # fmt: skip
+@click.option("--third-party-plugins", is_flag=True,
+              help="Use plugins of other packages: their code runs with the operator's "
+              "rights.")  # fmt: skip
+@click.option("--allow-annotation", "allowed", multiple=True, type=click.Choice(WIDENING),
+              metavar="NAME", help="An annotation that widens what the author of a Job may do; "
+              "without it, it counts for nothing. May be repeated.")  # fmt: skip
+@click.option("--log-format", type=click.Choice(FORMATS), default="text", show_default=True,
+              help="A line for people, or a JSON object a line.")  # fmt: skip
+@click.option("--log-level", type=click.Choice(LEVELS), default="info", show_default=True,
+              help="What is logged at least.")  # fmt: skip
+def operator(
+    kubeconfig: str,
+    context: str,
+    namespaces: tuple[str, ...],
+    scheduler: str,
+    take_over: bool,
+    leader_elect: bool,
+    lease_namespace: str,
+    api_rate: float,
+    api_burst: int,
+    api_concurrency: int,
+    workers: int,
+    health_address: tuple[str, int],
+    third_party_plugins: bool,
+    allowed: tuple[str, ...],
+    log_format: str,
+    log_level: str,
+) -> int:
+    """Look after the Jobs of a cluster.
+
+    It decides as the engine of this machine does, and writes pods and all that belongs to them to
+    the API server. While Volcano's own controller works it does not start. That is told by the
+    Lease vc-controller-manager in namespace volcano-system, so a controller of Volcano without
+    leader election (--leader-elect=false) is not noticed: stop it first.
+    """
+    from vcjob.cli.operator_run import run_operator
+    from vcjob.kubernetes.installing.installation import NAMESPACE
+    from vcjob.kubernetes.operator_options import OperatorOptions
+
+    server = _server(kubeconfig, context)
+    own = server.namespace if server.name == "in-cluster" else NAMESPACE
+    options = OperatorOptions(
+        namespaces=namespaces,
+        scheduler=scheduler,
+        take_over=take_over,
+        leader_elect=leader_elect,
+        lease_namespace=lease_namespace or own,
+        api_rate=api_rate,
+        api_burst=api_burst,
+        api_concurrency=api_concurrency,
+        workers=workers,
+        health_address=health_address,
+        third_party_plugins=third_party_plugins,
+        allowed_annotations=allowed,
+    )
+    run_operator(server, options, log_format, log_level)
+    return ExitCode.COMPLETED
+
+
+def _server(kubeconfig: str, context: str) -> "Server":
+    from vcjob.kubernetes.errors import KubeconfigError
+    from vcjob.kubernetes.kubeconfig import in_cluster_server, kubeconfig_files, read_kubeconfig
+
+    try:
+        if not kubeconfig and not context:
+            return in_cluster_server()
+        files = (Path(kubeconfig),) if kubeconfig else kubeconfig_files()
+        return read_kubeconfig(files, context)
+    except KubeconfigError as error:
+        hint = "" if kubeconfig or context else " with --kubeconfig or --context"
+        raise click.ClickException(f"{error}{hint}") from error

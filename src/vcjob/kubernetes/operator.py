@@ -1,0 +1,318 @@
+"""What ``vcjob operator`` runs: the controller of Jobs, and all that lets it run on a cluster.
+
+::
+
+    requirements ─► Volcano's Lease ─► our Lease ─► [ Volcano gone ─► controller, gangs ]
+     kinds, rights    (refuses)         (leads)        (again and again)
+
+Whatever is missing is waited for and told by the readiness probe; only what an administrator has to
+decide (Volcano's controller is at work) ends it.
+"""
+
+import asyncio
+import logging
+import os
+import secrets
+import socket
+from collections.abc import Callable, Coroutine, Iterable
+from typing import Any
+
+from vcjob.api.kinds import QUEUE, SECRET, Kind
+from vcjob.api.types import Job
+from vcjob.controller.cluster import AlreadyExists, Cluster, ClusterError, Forbidden, Invalid
+from vcjob.controller.controller import Controller
+from vcjob.controller.leading import Leader, Terms
+from vcjob.controller.observers import Observers
+from vcjob.core.scheduling.gangs import DEFAULT_QUEUE
+from vcjob.core.scheduling.gating import GangScheduling, pod_adapter
+from vcjob.kubernetes.beside_volcano import Beside, Pace, StandingBack, TakingOver
+from vcjob.kubernetes.cluster import KubernetesCluster
+from vcjob.kubernetes.connection import Connection
+from vcjob.kubernetes.finishing import FinishingConnection
+from vcjob.kubernetes.gang_scheduler import GangScheduler
+from vcjob.kubernetes.health import serve_health
+from vcjob.kubernetes.installing.installation import OPERATOR
+from vcjob.kubernetes.installing.objects import queues
+from vcjob.kubernetes.operating import OperatorCluster
+from vcjob.kubernetes.operator_metrics import OperatorMetrics
+from vcjob.kubernetes.operator_options import OperatorOptions
+from vcjob.kubernetes.pacing import Limits
+from vcjob.kubernetes.readiness import Condition, Readiness
+from vcjob.kubernetes.requirements import Requirements
+from vcjob.kubernetes.scheduler_choice import SchedulerChoice, remake_waiting
+from vcjob.kubernetes.scope import Scope
+from vcjob.kubernetes.server import Server
+from vcjob.plugins.registry import installed_plugins
+
+_FINISH_SECONDS = 10.0
+"""How long writes under way may take after we were told to end."""
+_STATUS_SECONDS = 0.5
+"""Between writes of a Job's status that only count its pods."""
+_LOOK_SECONDS = 2.0
+_AGAIN_SECONDS = 2.0
+_STUCK_SECONDS = 300.0
+
+_log = logging.getLogger(__name__)
+
+
+async def operate(
+    server: Server,
+    options: OperatorOptions,
+    on_serving: Callable[[int], None] = lambda port: None,
+    *,
+    terms: Terms | None = None,
+    pace: Pace | None = None,
+) -> None:
+    """Run an operator until cancelled; raises VolcanoRuns, AddressInUse.
+
+    Args:
+        server: the cluster's API server.
+        options: what the administrator decided.
+        on_serving: gets the port of probes and metrics, once they are answered.
+        terms: those of the Lease among replicas.
+        pace: how often Volcano's Lease is looked at.
+    """
+    metrics = OperatorMetrics()
+    plain = Connection(server, on_call=metrics.count_call)
+    working = FinishingConnection(server)
+    async with plain, working:
+        operator = Operator(plain, working, options, metrics, terms=terms, pace=pace)
+        async with serve_health(
+            options.health_address, operator.readiness, metrics, operator.stuck
+        ) as port:
+            on_serving(port)
+            await operator.run()
+
+
+class Operator:
+    """One replica.
+
+    Args:
+        plain: the server, for looking around and for Leases.
+        working: the server, for the work on Jobs.
+        options: what the administrator decided.
+        metrics: what is measured.
+        terms: those of the Lease among replicas.
+        pace: how often Volcano's Lease is looked at.
+    """
+
+    def __init__(
+        self,
+        plain: Connection,
+        working: FinishingConnection,
+        options: OperatorOptions,
+        metrics: OperatorMetrics,
+        *,
+        terms: Terms | None = None,
+        pace: Pace | None = None,
+    ) -> None:
+        self._options = options
+        self._metrics = metrics
+        self._working = working
+        self._cluster = KubernetesCluster(plain)
+        self.readiness = Readiness()
+        self._requirements = Requirements(self._cluster, options, self.readiness)
+        self._choice = SchedulerChoice(self._cluster, options.scheduler, self.readiness)
+        self._plugins = installed_plugins(third_party=options.third_party_plugins)
+        identity = f"{socket.gethostname()}_{os.getpid()}_{secrets.token_hex(4)}"
+        self._leader = Leader(
+            self._cluster, options.lease_namespace, OPERATOR, identity, terms=terms
+        )
+        self._beside: Beside
+        if options.take_over:
+            self._beside = TakingOver(self._cluster, self.readiness, identity, pace)
+        else:
+            self._beside = StandingBack(self._cluster, self.readiness, pace)
+        self._controller: Controller | None = None
+        self._gangs: GangScheduler | None = None
+        self._moved = 0.0
+        working.on_call = self._called
+        metrics.watch_jobs(self._jobs, self._waiting)
+
+    async def run(self) -> None:
+        """Work until cancelled; raises VolcanoRuns."""
+        await self._requirements.met()
+        if isinstance(self._beside, StandingBack):
+            await self._beside.refuse_to_start()
+        following = asyncio.create_task(self._requirements.follow())
+        looking = asyncio.create_task(self._keep_looking())
+        try:
+            if self._options.leader_elect:
+                await self._leader.lead(self._work)
+            else:
+                await self._work()
+        finally:
+            for task in (following, looking):
+                task.cancel()
+            await asyncio.gather(following, looking, return_exceptions=True)
+
+    async def _work(self) -> None:
+        """Decide about Jobs whenever Volcano's controller does not, until cancelled."""
+        self._metrics.leads.set(1)
+        try:
+            while True:
+                await self._beside.clear()
+                await _until(self._beside.taken(), self._decide_in_spite_of_failures())
+                _log.warning("nothing is decided any more: Volcano's controller may be at work")
+        finally:
+            self._metrics.leads.set(0)
+            if left := await self._working.finish(_FINISH_SECONDS):
+                _log.warning("%d writes did not end in time", left)
+
+    async def _decide_in_spite_of_failures(self) -> None:
+        while True:
+            try:
+                await self._decide()
+            except* ClusterError as failures:
+                _log.error("starting anew: %s", _first_of(failures))
+                await asyncio.sleep(_AGAIN_SECONDS)
+
+    async def _decide(self) -> None:
+        """Run the controller, and the scheduler of gangs where that is ours; until it is not."""
+        chosen = await self._choice.choose()
+        options = self._options
+        scope = Scope(options.namespaces, cluster_scoped=not options.installation.roles_only)
+        limits = Limits(options.api_rate or None, options.api_burst, options.api_concurrency)
+        everything = KubernetesCluster(self._working)
+        cluster = OperatorCluster(everything, scope, limits)
+        self._controller = Controller(
+            cluster,
+            self._plugins,
+            workers=options.workers,
+            unwatched=(SECRET,),
+            adapt_pod=pod_adapter(chosen),
+            status_interval=_STATUS_SECONDS,
+            allowed_annotations=options.allowed_annotations,
+            observers=Observers(
+                passed=self._metrics.passes.observe,
+                seen=self._metrics.note_job,
+                forgotten=self._metrics.forget_job,
+            ),
+        )
+        self._gangs = None
+        if chosen is GangScheduling.BUILTIN:
+            self._gangs = GangScheduler(cluster, cluster.with_all_pods())
+        try:
+            await _until(self._choice.changed(), self._decide_with(cluster, chosen))
+        finally:
+            self._controller = self._gangs = None
+            self._look()
+
+    async def _decide_with(self, cluster: Cluster, chosen: GangScheduling) -> None:
+        assert self._controller is not None
+        async with asyncio.TaskGroup() as tasks:
+            if not self._options.installation.roles_only:
+                await _make_queues(cluster)
+            tasks.create_task(self._controller.run())
+            if self._gangs is not None:
+                tasks.create_task(self._gangs.run())
+            tasks.create_task(self._remake(chosen))
+
+    async def _remake(self, chosen: GangScheduling) -> None:
+        try:
+            whole = KubernetesCluster(self._working)
+            await remake_waiting(whole, chosen, self._options.namespaces)
+        except ClusterError as error:
+            _log.warning("pods that wait for the other scheduler were not looked for: %s", error)
+
+    async def _keep_looking(self) -> None:
+        while True:
+            self._look()
+            await asyncio.sleep(_LOOK_SECONDS)
+
+    def _look(self) -> None:
+        """Bring what the readiness probe tells up to date."""
+        readiness, leader = self.readiness, self._leader
+        _tell(readiness, Condition.LEASE, leader.trouble)
+        controller, gangs = self._controller, self._gangs
+        leads = leader.leads or not self._options.leader_elect
+        if not leads:
+            readiness.doing = f"stands by; {leader.holder or 'nobody'} leads"
+        elif controller is None:
+            readiness.doing = "leads, and decides nothing now"
+        else:
+            readiness.doing = "leads"
+        lacking = ""
+        if controller is not None and controller.troubles:
+            lacking = "; ".join(controller.troubles.values())
+        elif controller is not None and not controller.synced:
+            lacking = "Jobs and pods are being read; nothing is decided before"
+        elif gangs is not None and not gangs.is_ready:
+            lacking = "nodes and pods are being read; no gang is admitted before"
+        _tell(readiness, Condition.CACHES, lacking)
+        no_queue = (
+            controller is not None
+            and not lacking
+            and not self._options.installation.roles_only
+            and DEFAULT_QUEUE not in controller.records.queues
+        )
+        _tell(
+            readiness,
+            Condition.QUEUE,
+            f"there is no Queue {DEFAULT_QUEUE}, and Jobs that name none wait: "
+            "vcjob manifests --only queues | kubectl apply -f -" if no_queue else "",
+        )  # fmt: skip
+
+    def stuck(self) -> str:
+        """What should go on and does not; an empty text if all is well."""
+        self._look()
+        controller = self._controller
+        now = asyncio.get_running_loop().time()
+        if controller is None or not len(controller.queue):
+            self._moved = now
+        if now - self._moved > _STUCK_SECONDS:
+            return f"no Job was looked at for {now - self._moved:.0f} s, though some wait"
+        return ""
+
+    def _called(self, verb: str, kind: Kind | None, code: int, seconds: float) -> None:
+        self._metrics.count_call(verb, kind, code, seconds)
+        self._moved = asyncio.get_running_loop().time()
+
+    def _jobs(self) -> Iterable[Job]:
+        return self._controller.jobs() if self._controller else ()
+
+    def _waiting(self) -> int:
+        return len(self._controller.queue) if self._controller else 0
+
+
+def _tell(readiness: Readiness, condition: Condition, wrong: str) -> None:
+    if wrong:
+        readiness.fail(condition, wrong)
+    else:
+        readiness.meet(condition)
+
+
+async def _make_queues(cluster: Cluster) -> None:
+    """Make the queues that every cluster has, where they are missing; raises ClusterError."""
+    there = {queue["metadata"]["name"] for queue in (await cluster.list(QUEUE)).items}
+    for queue in queues():
+        name = queue["metadata"]["name"]
+        if name in there:
+            continue
+        try:
+            await cluster.create(QUEUE, queue)
+        except AlreadyExists:
+            continue
+        except (Forbidden, Invalid) as error:  # the readiness probe tells what follows from it
+            _log.warning("the Queue %s cannot be made: %s", name, error)
+            return
+        _log.info("the Queue %s is made", name)
+
+
+async def _until(stop: Coroutine[Any, Any, None], work: Coroutine[Any, Any, None]) -> None:
+    """Run ``work`` until ``stop`` returns; raises what either raises."""
+    tasks = [asyncio.create_task(stop), asyncio.create_task(work)]
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+    for task in done:
+        task.result()
+
+
+def _first_of(error: BaseException) -> BaseException:
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
