@@ -7,11 +7,13 @@ import click
 
 from vcjob.api.names import WIDENING
 from vcjob.cli.addresses import AddressType
+from vcjob.cli.durations import DurationType
 from vcjob.cli.exit_codes import ExitCode
 from vcjob.cli.namespaces import namespaces_option
 from vcjob.cli.operator_log import FORMATS, LEVELS
 
 if TYPE_CHECKING:
+    from vcjob.controller.leading import Terms
     from vcjob.kubernetes.server import Server
 
 _SCHEDULERS = ("auto", "volcano", "builtin")
@@ -40,6 +42,15 @@ _SCHEDULERS = ("auto", "volcano", "builtin")
 @click.option("--leader-elect/--no-leader-elect", default=True, show_default=True,
               help="Have one of several replicas work. Without it there must be one "
               "only.")  # fmt: skip
+@click.option("--leader-elect-lease-duration", "lease_duration", type=DurationType(), default="15s",
+              show_default=True, help="How long replicas wait for a leader that is "
+              "silent.")  # fmt: skip
+@click.option("--leader-elect-renew-deadline", "renew_deadline", type=DurationType(), default="10s",
+              show_default=True, help="How long a leader works on without having renewed its "
+              "Lease.")  # fmt: skip
+@click.option("--leader-elect-retry-period", "retry_period", type=DurationType(), default="2s",
+              show_default=True, help="Between renewals, and between looks of who "
+              "waits.")  # fmt: skip
 @click.option("--lease-namespace", default="", metavar="NAME",
               help="Where replicas keep their Lease. Default: the pod's own, else "
               "vcjob-system.")  # fmt: skip
@@ -71,6 +82,9 @@ def operator(
     scheduler: str,
     take_over: bool,
     leader_elect: bool,
+    lease_duration: float,
+    renew_deadline: float,
+    retry_period: float,
     lease_namespace: str,
     api_rate: float,
     api_burst: int,
@@ -100,6 +114,7 @@ def operator(
         scheduler=scheduler,
         take_over=take_over,
         leader_elect=leader_elect,
+        terms=_terms(lease_duration, renew_deadline, retry_period),
         lease_namespace=lease_namespace or own,
         api_rate=api_rate,
         api_burst=api_burst,
@@ -111,6 +126,15 @@ def operator(
     )
     run_operator(server, options, log_format, log_level)
     return ExitCode.COMPLETED
+
+
+def _terms(duration: float, renew_deadline: float, retry_period: float) -> "Terms":
+    from vcjob.controller.leading import Terms
+
+    try:
+        return Terms(duration, renew_deadline, retry_period)
+    except ValueError as error:
+        raise click.UsageError(f"--leader-elect-...: {error}") from error
 
 
 def _server(kubeconfig: str, context: str) -> "Server":

@@ -37,7 +37,9 @@ OUR_PREFIX = "vcjob-operator_"
 """How holders begin that are operators of ours."""
 
 _SHOWN = f"{NAMESPACE}/{CONTROLLER_LEASE}"
-_DURATION_SECONDS = 15
+_DURATION_SECONDS = 15.0
+_LOOK_SECONDS = 2.0
+"""Between looks at the Lease, or renewals of it; as often as Volcano renews it."""
 
 _log = logging.getLogger(__name__)
 
@@ -51,25 +53,6 @@ class VolcanoRuns(VcjobError):
             "renews it. Stop it (kubectl -n volcano-system scale deployment volcano-controllers "
             "--replicas=0), or start with --take-over, which keeps it waiting"
         )
-
-
-class Pace(Protocol):
-    """How often the Lease is looked at, in seconds: while it matters, and otherwise."""
-
-    @property
-    def eager(self) -> float:
-        """Between looks while something is waited for."""
-
-    @property
-    def calm(self) -> float:
-        """Between looks while all is well."""
-
-
-class UsualPace:
-    """As often as Volcano renews while we wait, and a little less often while we work."""
-
-    eager = 2.0
-    calm = 5.0
 
 
 class Beside(Protocol):
@@ -88,13 +71,13 @@ class StandingBack:
     Args:
         cluster: where the Lease is.
         readiness: gets what is wrong.
-        pace: how often to look.
+        pace: seconds between looks.
     """
 
-    def __init__(self, cluster: Cluster, readiness: Readiness, pace: Pace | None = None) -> None:
+    def __init__(self, cluster: Cluster, readiness: Readiness, pace: float = _LOOK_SECONDS) -> None:
         self._cluster = cluster
         self._readiness = readiness
-        self._pace = pace or UsualPace()
+        self._pace = pace
         self._sightings = Sightings()
         self._wondering = ""
 
@@ -122,12 +105,12 @@ class StandingBack:
                     f"Volcano's controller ({self._sightings.lease.holder_identity}) holds the "
                     f"Lease {_SHOWN}: nothing is decided until it is gone",
                 )
-            await asyncio.sleep(self._pace.eager)
+            await asyncio.sleep(self._pace)
 
     async def taken(self) -> None:
         """Return when Volcano's controller has come, or that it has not can no longer be told."""
         while True:
-            await asyncio.sleep(self._pace.calm)
+            await asyncio.sleep(self._pace)
             try:
                 lease = await read_lease(self._cluster, NAMESPACE, CONTROLLER_LEASE)
             except Forbidden:
@@ -183,7 +166,7 @@ class TakingOver:
         cluster: where the Lease is.
         readiness: gets what is wrong.
         identity: who we are.
-        pace: how often to renew.
+        pace: seconds between renewals.
         duration: how long (s) the Lease lasts; Volcano's own default.
     """
 
@@ -192,13 +175,13 @@ class TakingOver:
         cluster: Cluster,
         readiness: Readiness,
         identity: str,
-        pace: Pace | None = None,
+        pace: float = _LOOK_SECONDS,
         duration: float = _DURATION_SECONDS,
     ) -> None:
         self._cluster = cluster
         self._readiness = readiness
         self._holder = OUR_PREFIX + identity
-        self._pace = pace or UsualPace()
+        self._pace = pace
         self._duration = duration
         self._sightings = Sightings()
 
@@ -213,10 +196,10 @@ class TakingOver:
                 self._readiness.fail(
                     Condition.VOLCANO, f"the Lease {_SHOWN} cannot be taken over: {error}"
                 )
-                await asyncio.sleep(self._pace.eager)
+                await asyncio.sleep(self._pace)
                 continue
             if before is not None:
-                seconds = _still_to_wait(before, self._duration)
+                seconds = _still_to_wait(before)
                 clear_at = loop.time() + seconds
                 self._readiness.fail(
                     Condition.VOLCANO,
@@ -226,14 +209,14 @@ class TakingOver:
             if loop.time() >= clear_at:
                 self._readiness.meet(Condition.VOLCANO)
                 return
-            await asyncio.sleep(min(self._pace.eager, max(clear_at - loop.time(), 0.0)))
+            await asyncio.sleep(min(self._pace, max(clear_at - loop.time(), 0.0)))
 
     async def taken(self) -> None:
         """Keep the Lease; return when somebody else has it, or may have because we could not."""
         loop = asyncio.get_running_loop()
         renewed = loop.time()
         while True:
-            await asyncio.sleep(self._pace.calm)
+            await asyncio.sleep(self._pace)
             try:
                 spec = LeaseSpec.of(await read_lease(self._cluster, NAMESPACE, CONTROLLER_LEASE))
                 if spec.holder_identity and not is_ours(spec):
@@ -300,16 +283,17 @@ def is_ours(lease: LeaseSpec) -> bool:
 
 def _may_decide(before: LeaseSpec) -> bool:
     """Whether Volcano's controller may not have noticed yet that the Lease is no longer its own."""
-    return bool(before.holder_identity) and _still_to_wait(before, before.seconds) > 0
+    return bool(before.holder_identity) and _still_to_wait(before) > 0
 
 
-def _still_to_wait(before: LeaseSpec, duration: float) -> float:
+def _still_to_wait(before: LeaseSpec) -> float:
     """How long (s) to wait after the Lease was taken from ``before``.
 
     Another replica of ours may have taken it a moment ago; both of its times are by one clock.
     """
-    longest = max(before.seconds, duration)
+    if not is_ours(before):
+        return before.seconds
     taken, renewed = seconds_of(before.acquire_time), seconds_of(before.renew_time)
-    if not is_ours(before) or taken is None or renewed is None:
-        return longest if not is_ours(before) else 0.0
-    return max(longest - (renewed - taken), 0.0)
+    if taken is None or renewed is None:
+        return 0.0
+    return max(before.seconds - (renewed - taken), 0.0)

@@ -24,6 +24,7 @@ async def serve_health(
     readiness: Readiness,
     metrics: OperatorMetrics,
     stuck: Callable[[], str],
+    refresh: Callable[[], None] = lambda: None,
 ) -> AsyncIterator[int]:
     """Answer while the block runs; yields the port. Raises AddressInUse.
 
@@ -32,6 +33,7 @@ async def serve_health(
         readiness: what /readyz tells.
         metrics: what /metrics tells.
         stuck: what does not go on as it should; an empty text if all is well.
+        refresh: brings ``readiness`` up to date.
     """
 
     async def healthz(request: web.Request) -> web.Response:
@@ -39,6 +41,7 @@ async def serve_health(
         return web.Response(text=f"{wrong or 'ok'}\n", status=500 if wrong else 200)
 
     async def readyz(request: web.Request) -> web.Response:
+        refresh()
         return web.Response(text=readiness.text(), status=200 if readiness.ready else 503)
 
     async def measured(request: web.Request) -> web.Response:

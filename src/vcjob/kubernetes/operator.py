@@ -21,11 +21,11 @@ from vcjob.api.kinds import QUEUE, SECRET, Kind
 from vcjob.api.types import Job
 from vcjob.controller.cluster import AlreadyExists, Cluster, ClusterError, Forbidden, Invalid
 from vcjob.controller.controller import Controller
-from vcjob.controller.leading import Leader, Terms
+from vcjob.controller.leading import Leader
 from vcjob.controller.observers import Observers
 from vcjob.core.scheduling.gangs import DEFAULT_QUEUE
 from vcjob.core.scheduling.gating import GangScheduling, pod_adapter
-from vcjob.kubernetes.beside_volcano import Beside, Pace, StandingBack, TakingOver
+from vcjob.kubernetes.beside_volcano import Beside, StandingBack, TakingOver
 from vcjob.kubernetes.cluster import KubernetesCluster
 from vcjob.kubernetes.connection import Connection
 from vcjob.kubernetes.finishing import FinishingConnection
@@ -59,9 +59,6 @@ async def operate(
     server: Server,
     options: OperatorOptions,
     on_serving: Callable[[int], None] = lambda port: None,
-    *,
-    terms: Terms | None = None,
-    pace: Pace | None = None,
 ) -> None:
     """Run an operator until cancelled; raises VolcanoRuns, AddressInUse.
 
@@ -69,16 +66,14 @@ async def operate(
         server: the cluster's API server.
         options: what the administrator decided.
         on_serving: gets the port of probes and metrics, once they are answered.
-        terms: those of the Lease among replicas.
-        pace: how often Volcano's Lease is looked at.
     """
     metrics = OperatorMetrics()
     plain = Connection(server, on_call=metrics.count_call)
     working = FinishingConnection(server)
     async with plain, working:
-        operator = Operator(plain, working, options, metrics, terms=terms, pace=pace)
+        operator = Operator(plain, working, options, metrics)
         async with serve_health(
-            options.health_address, operator.readiness, metrics, operator.stuck
+            options.health_address, operator.readiness, metrics, operator.stuck, operator.look
         ) as port:
             on_serving(port)
             await operator.run()
@@ -92,8 +87,6 @@ class Operator:
         working: the server, for the work on Jobs.
         options: what the administrator decided.
         metrics: what is measured.
-        terms: those of the Lease among replicas.
-        pace: how often Volcano's Lease is looked at.
     """
 
     def __init__(
@@ -102,9 +95,6 @@ class Operator:
         working: FinishingConnection,
         options: OperatorOptions,
         metrics: OperatorMetrics,
-        *,
-        terms: Terms | None = None,
-        pace: Pace | None = None,
     ) -> None:
         self._options = options
         self._metrics = metrics
@@ -116,13 +106,13 @@ class Operator:
         self._plugins = installed_plugins(third_party=options.third_party_plugins)
         identity = f"{socket.gethostname()}_{os.getpid()}_{secrets.token_hex(4)}"
         self._leader = Leader(
-            self._cluster, options.lease_namespace, OPERATOR, identity, terms=terms
+            self._cluster, options.lease_namespace, OPERATOR, identity, terms=options.terms
         )
         self._beside: Beside
         if options.take_over:
-            self._beside = TakingOver(self._cluster, self.readiness, identity, pace)
+            self._beside = TakingOver(self._cluster, self.readiness, identity)
         else:
-            self._beside = StandingBack(self._cluster, self.readiness, pace)
+            self._beside = StandingBack(self._cluster, self.readiness)
         self._controller: Controller | None = None
         self._gangs: GangScheduler | None = None
         self._moved = 0.0
@@ -196,7 +186,7 @@ class Operator:
             await _until(self._choice.changed(), self._decide_with(cluster, chosen))
         finally:
             self._controller = self._gangs = None
-            self._look()
+            self.look()
 
     async def _decide_with(self, cluster: Cluster, chosen: GangScheduling) -> None:
         assert self._controller is not None
@@ -217,17 +207,20 @@ class Operator:
 
     async def _keep_looking(self) -> None:
         while True:
-            self._look()
+            self.look()
             await asyncio.sleep(_LOOK_SECONDS)
 
-    def _look(self) -> None:
+    def look(self) -> None:
         """Bring what the readiness probe tells up to date."""
         readiness, leader = self.readiness, self._leader
         _tell(readiness, Condition.LEASE, leader.trouble)
         controller, gangs = self._controller, self._gangs
         leads = leader.leads or not self._options.leader_elect
         if not leads:
-            readiness.doing = f"stands by; {leader.holder or 'nobody'} leads"
+            doing = f"stands by; {leader.holder or 'nobody'} leads"
+            if leader.holder and doing != readiness.doing:
+                _log.info("this replica %s", doing)
+            readiness.doing = doing
         elif controller is None:
             readiness.doing = "leads, and decides nothing now"
         else:
@@ -255,7 +248,6 @@ class Operator:
 
     def stuck(self) -> str:
         """What should go on and does not; an empty text if all is well."""
-        self._look()
         controller = self._controller
         now = asyncio.get_running_loop().time()
         if controller is None or not len(controller.queue):

@@ -2,13 +2,15 @@
 
 import msgspec
 
+from vcjob.controller.leading import Terms
 from vcjob.kubernetes.installing.installation import NAMESPACE, Installation
 
 
 class OperatorOptions(msgspec.Struct, frozen=True, kw_only=True):
     """See ``vcjob operator --help``.
 
-    ``namespaces`` are the only ones whose Jobs are looked after; none means all. ``api_rate`` is in
+    ``namespaces`` are the only ones whose Jobs are looked after; none means all. ``terms`` are
+    those of the Lease among replicas. ``api_rate`` is in
     writes a second. ``health_address`` is host (empty: all) and port.
     """
 
@@ -16,6 +18,7 @@ class OperatorOptions(msgspec.Struct, frozen=True, kw_only=True):
     scheduler: str = "auto"
     take_over: bool = False
     leader_elect: bool = True
+    terms: Terms = Terms()
     lease_namespace: str = NAMESPACE
     api_rate: float = 500.0
     api_burst: int = 1000

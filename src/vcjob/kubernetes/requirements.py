@@ -131,7 +131,9 @@ def sentence(denied: Iterable[Question]) -> str:
         where = f' in namespace "{question.namespace}"' if question.namespace else ""
         named = f' "{question.name}"' if question.name else ""
         verbs[f"{resource}{named}", where].append(question.verb)
-    return "; ".join(f"{_all_of(these)} {what}{where}" for (what, where), these in verbs.items())
+    return "; ".join(
+        f"{_all_of(dict.fromkeys(these))} {what}{where}" for (what, where), these in verbs.items()
+    )
 
 
 class Requirements:

@@ -21,9 +21,8 @@ from vcjob.kubernetes.beside_volcano import (
 from vcjob.kubernetes.readiness import Condition, Readiness
 from vcjob.local.store import Store
 
-
-class Quick:
-    eager = calm = 0.005
+QUICK = 0.005
+"""Seconds between looks."""
 
 
 class Told(Readiness):
@@ -92,7 +91,7 @@ async def spec_of(store: Store) -> Object:
 def test_without_a_lease_of_volcano_we_start() -> None:
     async def scenario() -> None:
         readiness = Readiness()
-        await StandingBack(Store(Clock()), readiness, Quick()).refuse_to_start()
+        await StandingBack(Store(Clock()), readiness, QUICK).refuse_to_start()
         assert readiness.ready
 
     asyncio.run(scenario())
@@ -102,7 +101,7 @@ def test_a_controller_of_volcano_that_ended_gracefully_keeps_nobody_from_startin
     async def scenario() -> None:
         store = Store(Clock())
         await hold(store, "", 1)
-        await StandingBack(store, Readiness(), Quick()).refuse_to_start()
+        await StandingBack(store, Readiness(), QUICK).refuse_to_start()
 
     asyncio.run(scenario())
 
@@ -112,7 +111,7 @@ def test_a_controller_of_volcano_at_work_is_named_in_the_refusal() -> None:
         store = Store(Clock())
         async with renewing(store, "volcano-controllers-abc_1"):
             with pytest.raises(VolcanoRuns, match=r"volcano-controllers-abc_1.*--take-over"):
-                await StandingBack(store, Readiness(), Quick()).refuse_to_start()
+                await StandingBack(store, Readiness(), QUICK).refuse_to_start()
 
     asyncio.run(scenario())
 
@@ -124,7 +123,7 @@ def test_a_lease_that_nobody_renews_is_looked_at_for_as_long_as_it_lasts(
         store = Store(Clock())
         await hold(store, "killed", seconds=1)
         with caplog.at_level("INFO"):
-            await StandingBack(store, Readiness(), Quick()).refuse_to_start()
+            await StandingBack(store, Readiness(), QUICK).refuse_to_start()
 
     asyncio.run(scenario())
     assert [message for message in caplog.messages if "killed is named as holder" in message]
@@ -134,7 +133,7 @@ def test_a_lease_that_nobody_renews_is_looked_at_for_as_long_as_it_lasts(
 def test_a_controller_of_volcano_that_comes_later_has_the_jobs_until_it_goes() -> None:
     async def scenario() -> None:
         store, readiness = Store(Clock()), Told()
-        beside = StandingBack(store, readiness, Quick())
+        beside = StandingBack(store, readiness, QUICK)
         await beside.clear()
         async with renewing(store, "volcano"):
             await beside.taken()
@@ -159,7 +158,7 @@ def test_what_may_not_be_read_counts_as_held_and_says_which_right_is_missing() -
 
     async def scenario() -> None:
         store, readiness = Closed(Clock()), Told()
-        beside = StandingBack(store, readiness, Quick())
+        beside = StandingBack(store, readiness, QUICK)
         starting = asyncio.create_task(beside.refuse_to_start())
         said = await readiness.told()
         assert 'grant the verb get on leases of namespace "volcano-system"' in said
@@ -176,7 +175,7 @@ def test_another_operator_of_ours_that_took_over_is_not_volcano() -> None:
     async def scenario() -> None:
         store = Store(Clock())
         async with renewing(store, "vcjob-operator_other"):
-            await StandingBack(store, Readiness(), Quick()).refuse_to_start()
+            await StandingBack(store, Readiness(), QUICK).refuse_to_start()
 
     asyncio.run(scenario())
 
@@ -185,7 +184,7 @@ def test_taking_over_waits_until_the_controller_of_volcano_must_have_noticed() -
     async def scenario() -> None:
         store, readiness = Store(Clock()), Told()
         await hold(store, "volcano", seconds=1)
-        over = TakingOver(store, readiness, "me", Quick(), duration=1)
+        over = TakingOver(store, readiness, "me", QUICK, duration=1)
         start = asyncio.get_running_loop().time()
         clear = asyncio.create_task(over.clear())
         assert "from volcano; waiting 1 s" in await readiness.told()
@@ -201,13 +200,13 @@ def test_taking_over_waits_until_the_controller_of_volcano_must_have_noticed() -
 def test_taking_a_free_lease_or_one_of_ours_needs_no_waiting() -> None:
     async def scenario() -> None:
         store = Store(Clock())
-        await TakingOver(store, Readiness(), "me", Quick(), duration=600).clear()
+        await TakingOver(store, Readiness(), "me", QUICK, duration=600).clear()
         await hold(store, "", 1)
-        await TakingOver(store, Readiness(), "me", Quick(), duration=600).clear()
+        await TakingOver(store, Readiness(), "me", QUICK, duration=600).clear()
         long_ago = {"spec": {"acquireTime": "2020-01-01T00:00:00.000000Z"}}
         await store.patch(LEASE, NAMESPACE, CONTROLLER_LEASE, long_ago)
         await hold(store, "vcjob-operator_other")
-        await TakingOver(store, Readiness(), "me", Quick(), duration=600).clear()
+        await TakingOver(store, Readiness(), "me", QUICK, duration=600).clear()
         assert (await spec_of(store))["holderIdentity"] == "vcjob-operator_me"
 
     asyncio.run(scenario())
@@ -218,12 +217,12 @@ def test_a_replica_that_follows_one_that_just_took_over_waits_for_the_rest() -> 
         store, readiness = Store(Clock()), Told()
         await hold(store, "volcano", seconds=600)
         first = asyncio.create_task(
-            TakingOver(store, readiness, "first", Quick(), duration=600).clear()
+            TakingOver(store, readiness, "first", QUICK, duration=600).clear()
         )
         await readiness.told()
         first.cancel()
         second = asyncio.create_task(
-            TakingOver(store, readiness, "second", Quick(), duration=600).clear()
+            TakingOver(store, readiness, "second", QUICK, duration=600).clear()
         )
         assert "from vcjob-operator_first; waiting 600 s" in await readiness.told()
         second.cancel()
@@ -235,7 +234,7 @@ def test_a_replica_that_follows_one_that_just_took_over_waits_for_the_rest() -> 
 def test_a_taken_lease_is_renewed_and_its_loss_noticed() -> None:
     async def scenario() -> None:
         store = Store(Clock())
-        over = TakingOver(store, Readiness(), "me", Quick())
+        over = TakingOver(store, Readiness(), "me", QUICK)
         await over.clear()
         before = (await spec_of(store))["renewTime"]
         taken = asyncio.create_task(over.taken())

@@ -1,0 +1,266 @@
+"""``vcjob operator`` on a cluster: whole processes, their Leases, their probes, their ends."""
+
+import json
+import random
+import signal
+import socket
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from operators import OWN, QUICK, VOLCANO, Cluster, Operator, cluster, job, operators, phase
+
+from vcjob.api.kinds import EVENT, JOB, LEASE, POD, POD_GROUP, QUEUE, SERVICE
+from vcjob.api.types import Object
+from vcjob.core.times import micro_timestamp
+
+VOLCANO_LEASE = "vc-controller-manager"
+AS_VOLCANO = "--scheduler=volcano"  # which the cluster of these tests plays
+
+
+@pytest.fixture
+def there(tmp_path: Path) -> Iterator[Cluster]:
+    with cluster(tmp_path) as made:
+        yield made
+
+
+@pytest.fixture
+def start(there: Cluster) -> Iterator[Callable[..., Operator]]:
+    with operators(there.config) as begin:
+        yield begin
+
+
+def holder(lease: Object) -> str:
+    return str(lease["spec"].get("holderIdentity", ""))
+
+
+def running(obj: Object) -> bool:
+    return phase(obj) == "Running"
+
+
+def test_a_job_through_its_whole_life(there: Cluster, start: Callable[..., Operator]) -> None:
+    operator = start(AS_VOLCANO, "--log-format=json")
+    there.create(JOB, job("mnist"))
+    there.until(JOB, "mnist", running)
+    assert there.get(POD, "mnist-worker-0")["spec"]["schedulerName"] == "volcano"
+    assert there.get(SERVICE, "mnist")
+    assert operator.ask("/healthz") == (200, "ok\n")
+    code, text = operator.ask("/readyz")
+    assert (code, text.splitlines()[0]) == (200, "ready: leads")
+    assert "scheduler: Volcano's scheduler admits gangs: as --scheduler says" in text
+    metrics = operator.ask("/metrics")[1]
+    for sample in (
+        "vcjob_leader 1.0",
+        'vcjob_jobs{phase="Running"} 1.0',
+        'vcjob_api_calls_total{code="201",resource="pods",verb="create"} 2.0',
+        "vcjob_job_pods_created_seconds_count 1.0",
+        "vcjob_job_pods_running_seconds_count 1.0",
+    ):
+        assert sample in metrics
+    for index in range(2):
+        there.do(there.face.end_pod(f"mnist-worker-{index}"))
+    there.until(JOB, "mnist", lambda obj: phase(obj) == "Completed")
+    assert operator.end() == 0
+    logged = [json.loads(line) for line in operator.log]
+    assert {"time", "level", "message", "logger"} <= logged[0].keys()
+    assert sorted(there.made) == ["mnist-worker-0", "mnist-worker-1"]
+    assert there.get(QUEUE, "default", "")["spec"]["parent"] == "root"
+
+
+def test_an_annotation_that_widens_rights_works_only_where_it_is_allowed(
+    there: Cluster, start: Callable[..., Operator]
+) -> None:
+    start(AS_VOLCANO, "--allow-annotation=vcjob.dev/service-annotations")
+    widening = {
+        "vcjob.dev/service-labels": '{"a": "b"}',
+        "vcjob.dev/service-annotations": '{"c": "d"}',
+    }
+    annotated = job("mnist")
+    annotated["metadata"]["annotations"] = widening
+    there.create(JOB, annotated)
+    there.until(JOB, "mnist", running)
+    metadata = there.get(SERVICE, "mnist")["metadata"]
+    assert "a" not in metadata["labels"]
+    assert metadata["annotations"]["c"] == "d"
+    assert there.get(JOB, "mnist")["metadata"]["annotations"] == widening
+    said = [event["message"] for event in there.do(there.store.list(EVENT)).items]
+    assert [one for one in said if "vcjob.dev/service-labels has no effect" in one]
+
+
+def test_a_standby_is_ready_says_who_leads_and_goes_on_at_once_after_a_graceful_end(
+    there: Cluster, start: Callable[..., Operator]
+) -> None:
+    usual = ("--leader-elect-retry-period=0.2s",)  # the others as usual: 15 s, 10 s
+    first = start(AS_VOLCANO, *usual)
+    first.says("this replica leads")
+    leader = holder(there.get(LEASE, "vcjob-operator", OWN))
+    second = start(AS_VOLCANO, *usual)
+    second.says(f"this replica stands by; {leader} leads")
+    there.create(JOB, job("mnist"))
+    there.until(JOB, "mnist", running)
+    code, text = second.ask("/readyz")
+    assert (code, text) == (200, f"ready: stands by; {leader} leads\n")
+    assert first.end() == 0
+    # Within the test's time only because the Lease was given back: it lasts 15 s.
+    second.says("this replica leads")
+    there.do(there.face.end_pod("mnist-worker-0"))
+    there.do(there.face.end_pod("mnist-worker-1"))
+    there.until(JOB, "mnist", lambda obj: phase(obj) == "Completed")
+    assert len(there.made) == 2
+
+
+def test_leaders_killed_at_random_moments_lose_nothing_and_do_nothing_twice(
+    there: Cluster, start: Callable[..., Operator]
+) -> None:
+    chance = random.Random(20261202)
+    replicas = [start(AS_VOLCANO, *QUICK), start(AS_VOLCANO, *QUICK)]
+    jobs = [f"job-{number}" for number in range(3)]
+    for name in jobs:
+        there.create(JOB, job(name, replicas=8))
+        pod = f"{name}-worker-{chance.randrange(8)}"
+        there.until(POD, pod, lambda obj: True)
+        leader = holder(there.get(LEASE, "vcjob-operator", OWN))
+        for replica in replicas:
+            if f"_{replica.process.pid}_" in leader:
+                replica.end(signal.SIGKILL)
+                replicas[replicas.index(replica)] = start(AS_VOLCANO, *QUICK)
+    for name in jobs:
+        there.until(JOB, name, running)
+        for index in range(8):
+            there.until(
+                POD, f"{name}-worker-{index}", lambda obj: bool(obj["spec"].get("nodeName"))
+            )
+            there.do(there.face.end_pod(f"{name}-worker-{index}"))
+        there.until(JOB, name, lambda obj: phase(obj) == "Completed")
+    assert sorted(there.made) == sorted(
+        f"{name}-worker-{index}" for name in jobs for index in range(8)
+    )
+
+
+def test_an_api_server_that_goes_and_comes_back_is_waited_for(
+    there: Cluster, start: Callable[..., Operator]
+) -> None:
+    operator = start(AS_VOLCANO, *QUICK)
+    operator.says("this replica leads")
+    there.do(there.stop())
+    operator.says("is lost: this replica waits for it again")
+    code, text = operator.ask("/readyz")
+    assert (code, text.splitlines()[0]) == (503, "not ready")
+    assert "lease: the Lease vcjob-system/vcjob-operator cannot be had: nothing answers" in text
+    there.do(there.start())
+    there.create(JOB, job("mnist"))
+    there.until(JOB, "mnist", running)
+    assert operator.process.poll() is None
+
+
+def renew(there: Cluster, who: str, **more: Any) -> None:
+    """Be Volcano's controller: renew its Lease."""
+    there.lease(
+        VOLCANO_LEASE, VOLCANO, holderIdentity=who, renewTime=micro_timestamp(random.random()),
+        **{"leaseDurationSeconds": 1, **more},
+    )  # fmt: skip
+
+
+def test_while_volcano_s_controller_works_it_does_not_start(
+    there: Cluster, start: Callable[..., Operator]
+) -> None:
+    renew(there, "volcano-controllers-x", leaseDurationSeconds=600)
+    operator = start(AS_VOLCANO)
+    operator.says("volcano-controllers-x is named as holder")
+    renew(there, "volcano-controllers-x", leaseDurationSeconds=600)
+    assert operator.ended() == 1
+    assert "--take-over" in operator.says("vcjob: Volcano's controller works on this cluster")
+
+
+def test_volcano_s_controller_that_comes_later_gets_the_jobs_and_gives_them_back(
+    there: Cluster, start: Callable[..., Operator]
+) -> None:
+    operator = start(AS_VOLCANO)
+    operator.says("the Queue default is made")
+    renew(there, "volcano-controllers-x", leaseDurationSeconds=600)
+    operator.says("nothing is decided any more")
+    operator.says("volcano: Volcano's controller (volcano-controllers-x) holds the Lease")
+    code, text = operator.ask("/readyz")
+    assert code == 503
+    assert "volcano-controllers-x) holds the Lease volcano-system/vc-controller-manager" in text
+    renew(there, "")
+    there.create(JOB, job("mnist"))
+    there.until(JOB, "mnist", running)
+    assert operator.ask("/readyz")[0] == 200
+
+
+def test_told_to_take_over_it_holds_volcano_s_lease_and_restarts_no_pod(
+    there: Cluster, start: Callable[..., Operator]
+) -> None:
+    renew(there, "volcano-controllers-x")
+    operator = start(AS_VOLCANO, "--take-over")
+    operator.says("over from volcano-controllers-x; waiting 1 s")
+    taken = there.until(
+        LEASE, VOLCANO_LEASE, lambda obj: holder(obj).startswith("vcjob-operator_"), VOLCANO
+    )
+    there.create(JOB, job("mnist"))
+    there.until(JOB, "mnist", running)
+    there.until(
+        LEASE, VOLCANO_LEASE,
+        lambda obj: obj["spec"]["renewTime"] > taken["spec"]["renewTime"], VOLCANO,
+    )  # fmt: skip
+    assert operator.end() == 0
+    # It runs out by itself: another replica of ours may follow.
+    assert holder(there.get(LEASE, VOLCANO_LEASE, VOLCANO)) == holder(taken)
+
+
+def test_without_volcano_s_scheduler_gangs_are_the_operator_s_and_pods_kubernetes(
+    there: Cluster, start: Callable[..., Operator]
+) -> None:
+    operator = start()
+    operator.says("the operator admits gangs")
+    there.create(JOB, job("mnist"))
+    pod = there.until(POD, "mnist-worker-0", lambda obj: True)
+    assert pod["spec"]["schedulerName"] == "default-scheduler"
+    assert there.get(POD_GROUP, there.get(JOB, "mnist")["metadata"]["name"] + "-"
+                     + there.get(JOB, "mnist")["metadata"]["uid"])  # fmt: skip
+
+
+def test_a_second_signal_ends_it_on_the_spot(
+    there: Cluster, start: Callable[..., Operator]
+) -> None:
+    operator = start(AS_VOLCANO)
+    operator.says("the Queue default is made")
+    there.do(there.stop())
+    with socket.create_server(("127.0.0.1", there.port)):  # which never answers
+        operator.process.send_signal(signal.SIGINT)
+        operator.says("told to end (SIGINT)")
+        assert operator.end(signal.SIGTERM) == 128 + signal.SIGTERM
+    operator.says("ending on the spot")
+
+
+def test_the_queue_that_vanishes_is_missed(there: Cluster, start: Callable[..., Operator]) -> None:
+    operator = start(AS_VOLCANO)
+    there.until(QUEUE, "default", lambda obj: True, "")
+    there.create(JOB, job("mnist"))
+    there.until(JOB, "mnist", running)
+    there.do(there.store.delete(QUEUE, "", "default"))
+    operator.says("queue: there is no Queue default")
+    code, text = operator.ask("/readyz")
+    assert code == 503
+    assert "vcjob manifests --only queues | kubectl apply -f -" in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("--context", "nowhere"), "context 'nowhere'"),
+        (("--kubeconfig", "/nowhere/config"), "there is no kubeconfig file /nowhere/config"),
+        (("--leader-elect-renew-deadline=20s",), "must be longer than the deadline"),
+        (("--health-address=name:80",), "is not an address of this machine"),
+        (("--namespaces=Big",), 'the name "Big" must'),
+    ],
+)
+def test_wrong_options_are_said_in_a_sentence(
+    there: Cluster, start: Callable[..., Operator], arguments: tuple[str, ...], sentence: str
+) -> None:
+    operator = start(*arguments)
+    assert operator.ended() == 2
+    operator.says(sentence)
+    assert "Traceback" not in "\n".join(operator.log)

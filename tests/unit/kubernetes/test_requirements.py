@@ -1,0 +1,186 @@
+"""What a cluster lacks, in words: kinds, and verbs on resources."""
+
+import asyncio
+from typing import Any, cast
+
+import pytest
+from canned_server import canned_server
+
+from vcjob.api.kinds import JOB, POD
+from vcjob.api.types import Object
+from vcjob.controller.cluster import Cluster, Forbidden, Unavailable
+from vcjob.kubernetes.cluster import KubernetesCluster
+from vcjob.kubernetes.operator_options import OperatorOptions
+from vcjob.kubernetes.readiness import Condition, Readiness
+from vcjob.kubernetes.requirements import (
+    ACCESS_REVIEW,
+    Question,
+    Requirements,
+    missing_kinds,
+    questions,
+    refused,
+    sentence,
+)
+
+SERVED = {
+    "batch.volcano.sh/v1alpha1": ["jobs", "jobs/status"],
+    "scheduling.volcano.sh/v1beta1": ["podgroups", "queues"],
+    "bus.volcano.sh/v1alpha1": ["commands"],
+}
+
+
+def answer_discovery(server: Any, served: dict[str, list[str]]) -> None:
+    for group in SERVED:
+        if group in served:
+            server.say({"resources": [{"name": name} for name in served[group]]})
+        else:
+            server.say("404 page not found", 404)
+
+
+@pytest.mark.parametrize(
+    ("served", "missing"),
+    [
+        (SERVED, []),
+        ({}, ["jobs.batch.volcano.sh", "commands.bus.volcano.sh",
+              "podgroups.scheduling.volcano.sh", "queues.scheduling.volcano.sh"]),
+        ({**SERVED, "scheduling.volcano.sh/v1beta1": ["queues"]},
+         ["podgroups.scheduling.volcano.sh"]),
+    ],
+)  # fmt: skip
+def test_missing_kinds_are_named_as_their_definitions(
+    served: dict[str, list[str]], missing: list[str]
+) -> None:
+    async def scenario() -> None:
+        async with canned_server() as server, KubernetesCluster.of(server.server()) as cluster:
+            answer_discovery(server, served)
+            assert sorted(await missing_kinds(cluster)) == sorted(missing)
+            assert [one.path for one in server.asked] == [f"/apis/{group}" for group in SERVED]
+
+    asyncio.run(scenario())
+
+
+class Reviewing:
+    """Answers reviews: no to what ``denies`` says."""
+
+    def __init__(self, *denied: tuple[str, str]) -> None:
+        self.denied = set(denied)
+        self.asked: list[dict[str, str]] = []
+        self.error: Exception | None = None
+
+    async def create(self, kind: Any, obj: Object) -> Object:
+        assert kind == ACCESS_REVIEW
+        if self.error:
+            raise self.error
+        attributes = obj["spec"]["resourceAttributes"]
+        self.asked.append(attributes)
+        allowed = (attributes["verb"], attributes["resource"]) not in self.denied
+        return {**obj, "status": {"allowed": allowed}}
+
+
+def ask(reviewing: Reviewing, options: OperatorOptions) -> list[Question]:
+    return asyncio.run(refused(cast(Cluster, reviewing), questions(options)))
+
+
+def test_each_right_is_asked_for_where_it_is_needed() -> None:
+    everywhere, some = Reviewing(), Reviewing()
+    assert ask(everywhere, OperatorOptions()) == []
+    assert {"verb": "patch", "group": JOB.group, "version": JOB.version, "resource": "jobs",
+            "subresource": "status"} in everywhere.asked  # fmt: skip
+    assert {"verb": "list", "version": "v1", "resource": "nodes"} in everywhere.asked
+    ask(some, OperatorOptions(namespaces=("a", "b"), scheduler="volcano"))
+    pods = [one["namespace"] for one in some.asked if one["resource"] == "pods"]
+    assert set(pods) == {"a", "b"}
+    assert not [one for one in some.asked if one["resource"] in ("nodes", "queues")]
+
+
+def test_what_is_denied_is_said_by_verb_resource_and_namespace() -> None:
+    reviewing = Reviewing(("create", "pods"), ("delete", "pods"), ("list", "podgroups"))
+    denied = ask(reviewing, OperatorOptions(namespaces=("ml",), scheduler="volcano"))
+    assert {question.right.kind for question in denied} >= {POD}
+    assert sentence(denied) == (
+        'create and delete pods in namespace "ml"; '
+        'list podgroups.scheduling.volcano.sh in namespace "ml"'
+    )
+
+
+def test_who_may_not_ask_finds_out_by_trying() -> None:
+    reviewing = Reviewing()
+    reviewing.error = Forbidden("no")
+    assert ask(reviewing, OperatorOptions()) == []
+
+
+class Everything:
+    """A cluster whose kinds and rights the test changes."""
+
+    def __init__(self) -> None:
+        self.served = dict(SERVED)
+        self.reviewing = Reviewing()
+        self.error: Exception | None = None
+
+    @property
+    def connection(self) -> Any:
+        return self
+
+    async def request(self, method: str, path: str, asked: Any) -> Any:
+        if self.error:
+            raise self.error
+        return self.served.get(path.removeprefix("/apis/"), [])
+
+    def decode(self, answer: list[str], asked: Any) -> Any:
+        return {"resources": [{"name": name} for name in answer]}
+
+    async def create(self, kind: Any, obj: Object) -> Object:
+        return await self.reviewing.create(kind, obj)
+
+
+async def is_met(there: Everything, readiness: Readiness) -> bool:
+    """Whether the first look of Requirements says that it can begin."""
+    requirements = Requirements(cast(KubernetesCluster, there), OperatorOptions(), readiness)
+    met = asyncio.create_task(requirements.met())
+    await asyncio.wait({met}, timeout=0.05)
+    done = met.done()
+    met.cancel()
+    await asyncio.gather(met, return_exceptions=True)
+    return done
+
+
+@pytest.mark.parametrize(
+    ("spoil", "condition", "words", "begins"),
+    [
+        (lambda there: None, None, "", True),
+        (lambda there: there.served.clear(), Condition.KINDS,
+         "vcjob manifests | kubectl apply -f -", False),
+        (lambda there: there.reviewing.denied.add(("watch", "pods")), Condition.RIGHTS,
+         "we may not watch pods; nothing is decided until we may", False),
+        (lambda there: there.reviewing.denied.add(("create", "services")), Condition.RIGHTS,
+         "we may not create services; Jobs that need it wait", True),
+        (lambda there: setattr(there, "error", Unavailable("nothing answers at x")),
+         Condition.SERVER, "nothing answers at x", False),
+    ],
+    ids=["all well", "kinds", "blind", "hands tied", "silence"],
+)  # fmt: skip
+def test_what_is_missing_is_told_and_waited_for_where_nothing_can_be_known_without(
+    spoil: Any, condition: Condition | None, words: str, begins: bool
+) -> None:
+    async def scenario() -> None:
+        there, readiness = Everything(), Readiness()
+        spoil(there)
+        assert await is_met(there, readiness) is begins
+        assert readiness.ready is (condition is None)
+        if condition:
+            assert words in readiness.of(condition)
+
+    asyncio.run(scenario())
+
+
+def test_without_secrets_only_the_plugin_ssh_is_missed() -> None:
+    async def scenario() -> None:
+        there, readiness = Everything(), Readiness()
+        there.reviewing.denied |= {(verb, "secrets") for verb in ("create", "delete", "get")}
+        assert await is_met(there, readiness)
+        assert readiness.ready
+        assert readiness.notes["secrets"] == (
+            "we may not create, delete and get secrets: Jobs with the plugin ssh wait"
+        )
+
+    asyncio.run(scenario())

@@ -1,0 +1,203 @@
+"""Who admits gangs, found out by the Lease of Volcano's scheduler."""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator
+from typing import Any, cast
+
+import pytest
+
+from vcjob.api.kinds import JOB, LEASE, POD
+from vcjob.api.names import JOB_NAME, OUT_OF_SYNC
+from vcjob.api.types import Object
+from vcjob.controller.cluster import Forbidden, NotFound, ObjectList
+from vcjob.core.scheduling.gating import GATE, GangScheduling
+from vcjob.core.times import micro_timestamp
+from vcjob.kubernetes.beside_volcano import NAMESPACE
+from vcjob.kubernetes.cluster import KubernetesCluster
+from vcjob.kubernetes.readiness import Condition, Readiness
+from vcjob.kubernetes.scheduler_choice import SCHEDULER_LEASE, SchedulerChoice, remake_waiting
+from vcjob.local.store import Store
+
+VOLCANO, BUILTIN = GangScheduling.VOLCANO, GangScheduling.BUILTIN
+QUICK = {"look": 0.005, "look_again": 0.005}
+
+
+def new_store() -> Store:
+    return Store(lambda: 1_800_000_000.0)
+
+
+async def hold(store: Store, holder: str, seconds: int = 15) -> None:
+    spec = {
+        "holderIdentity": holder,
+        "leaseDurationSeconds": seconds,
+        "renewTime": micro_timestamp(time.time()),
+    }
+    try:
+        await store.patch(LEASE, NAMESPACE, SCHEDULER_LEASE, {"spec": spec})
+    except NotFound:
+        metadata = {"name": SCHEDULER_LEASE, "namespace": NAMESPACE}
+        await store.create(LEASE, {"metadata": metadata, "spec": spec})
+
+
+@contextlib.asynccontextmanager
+async def renewing(store: Store) -> AsyncIterator[None]:
+    """Be Volcano's scheduler at work."""
+
+    async def go_on() -> None:
+        while True:
+            await hold(store, "volcano-scheduler-x")
+            await asyncio.sleep(0.005)
+
+    await hold(store, "volcano-scheduler-x")
+    task = asyncio.create_task(go_on())
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+@pytest.mark.parametrize("wanted", [VOLCANO, BUILTIN])
+def test_what_is_told_is_not_looked_for(wanted: GangScheduling) -> None:
+    async def scenario() -> None:
+        store, readiness = new_store(), Readiness()
+        choice = SchedulerChoice(store, wanted.value, readiness, **QUICK)
+        assert await choice.choose() is wanted
+        assert readiness.notes["scheduler"].endswith("as --scheduler says")
+
+    asyncio.run(scenario())
+
+
+def test_a_lease_that_is_renewed_is_volcano_s_scheduler_at_work() -> None:
+    async def scenario() -> None:
+        store, readiness = new_store(), Readiness()
+        async with renewing(store):
+            assert await SchedulerChoice(store, "auto", readiness, **QUICK).choose() is VOLCANO
+        assert "volcano-scheduler-x renews the Lease" in readiness.notes["scheduler"]
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("left", [None, "", "killed"])
+def test_without_a_holder_that_renews_gangs_are_ours(left: str | None) -> None:
+    async def scenario() -> None:
+        store = new_store()
+        if left is not None:
+            await hold(store, left, seconds=1)
+        assert await SchedulerChoice(store, "auto", Readiness(), **QUICK).choose() is BUILTIN
+
+    asyncio.run(scenario())
+
+
+def test_volcano_s_scheduler_that_comes_later_gets_the_gangs_at_once() -> None:
+    async def scenario() -> None:
+        store = new_store()
+        choice = SchedulerChoice(store, "auto", Readiness(), **QUICK)
+        await choice.choose()
+        async with renewing(store):
+            await choice.changed()
+        assert await choice.choose() is VOLCANO
+
+    asyncio.run(scenario())
+
+
+def test_volcano_s_scheduler_that_goes_is_missed_only_after_a_while() -> None:
+    async def scenario() -> None:
+        store = new_store()
+        for away, changes in ((600.0, False), (0.05, True)):
+            choice = SchedulerChoice(store, "auto", Readiness(), away=away, **QUICK)
+            async with renewing(store):
+                assert await choice.choose() is VOLCANO
+            await hold(store, "", 1)
+            changed = asyncio.create_task(choice.changed())
+            await asyncio.wait({changed}, timeout=0.2 if not changes else 20)
+            assert changed.done() is changes
+            assert (choice.chosen is BUILTIN) is changes
+            changed.cancel()
+            await asyncio.gather(changed, return_exceptions=True)
+
+    asyncio.run(scenario())
+
+
+def test_without_the_right_to_look_it_waits_and_says_which() -> None:
+    class Closed(Store):
+        closed = True
+
+        async def get(self, kind: object, namespace: str, name: str) -> Object:
+            if self.closed:
+                raise Forbidden("no")
+            raise NotFound("none")
+
+    async def scenario() -> None:
+        store, readiness = Closed(lambda: 0.0), Readiness()
+        choosing = asyncio.create_task(SchedulerChoice(store, "auto", readiness, **QUICK).choose())
+        await asyncio.wait({choosing}, timeout=0.02)
+        assert "grant the verb get on leases" in readiness.of(Condition.SCHEDULER)
+        store.closed = False
+        assert await choosing is BUILTIN
+        assert not readiness.of(Condition.SCHEDULER)
+
+    asyncio.run(scenario())
+
+
+def pod(name: str, uid: str, **spec: Any) -> Object:
+    owners = [{"apiVersion": JOB.api_version, "kind": "Job", "name": "j", "uid": uid,
+               "controller": True}] if uid else []  # fmt: skip
+    metadata = {"name": name, "namespace": "default", "labels": {JOB_NAME: "j"},
+                "ownerReferences": owners}  # fmt: skip
+    return {"metadata": metadata, "spec": {"containers": [{"name": "c", "image": "i"}], **spec}}
+
+
+class Selecting:
+    """A store with the selector of ``KubernetesCluster.list``, and a note of what was marked."""
+
+    def __init__(self) -> None:
+        self.store = new_store()
+        self.marked: set[str] = set()
+
+    async def list(self, kind: Any, namespace: str | None, *, selector: str) -> ObjectList:
+        assert selector == JOB_NAME
+        return await self.store.list(kind, namespace)
+
+    async def patch(self, kind: Any, namespace: str, name: str, patch: Object, **more: Any) -> Any:
+        if OUT_OF_SYNC in patch["metadata"]["annotations"]:
+            self.marked.add(name)
+        return await self.store.patch(kind, namespace, name, patch, **more)
+
+    async def delete(self, kind: Any, namespace: str, name: str, **more: Any) -> None:
+        await self.store.delete(kind, namespace, name, **more)
+
+
+@pytest.mark.parametrize(
+    ("chosen", "made_anew"), [(VOLCANO, {"gated"}), (BUILTIN, {"for-volcano"})]
+)
+def test_pods_that_wait_for_the_other_scheduler_are_made_anew(
+    chosen: GangScheduling, made_anew: set[str]
+) -> None:
+    async def scenario() -> None:
+        there = Selecting()
+        gates = [{"name": GATE}]
+        owner = await there.store.create(JOB, {"metadata": {"name": "j", "namespace": "default"}})
+        uid = owner["metadata"]["uid"]
+        for obj in (
+            pod("gated", uid, schedulerName="default-scheduler", schedulingGates=gates),
+            pod("for-volcano", uid, schedulerName="volcano"),
+            pod("for-another", uid, schedulerName="mine"),
+            pod("runs", uid, schedulerName="volcano", nodeName="node"),
+            pod("of-nobody", "", schedulerName="volcano", schedulingGates=gates),
+        ):
+            await there.store.create(POD, obj)
+        before = {one["metadata"]["name"] for one in (await there.store.list(POD)).items}
+        cluster = cast(KubernetesCluster, there)
+        assert await remake_waiting(cluster, chosen) == len(made_anew)
+        left = {
+            one["metadata"]["name"]
+            for one in (await there.store.list(POD)).items
+            if "deletionTimestamp" not in one["metadata"]
+        }
+        assert before - left == made_anew == there.marked
+        assert await remake_waiting(cluster, chosen) == 0
+
+    asyncio.run(scenario())
