@@ -16,7 +16,7 @@ import pytest
 import yaml
 from cli_runs import Ended, Manifest, environment, job, run, start, task, write
 
-from vcjob.api.kinds import CONFIG_MAP, EVENT, JOB, POD, Kind
+from vcjob.api.kinds import CONFIG_MAP, EVENT, JOB, POD, SERVICE, Kind
 from vcjob.api.types import Object
 from vcjob.kubernetes.cluster import KubernetesCluster
 from vcjob.kubernetes.kubeconfig import read_kubeconfig
@@ -238,6 +238,17 @@ def test_run_detached_hands_jobs_to_the_engine_and_starts_it_when_needed(service
     assert (again.code, "second is there already" in again.err) == (1, True), again
     bound = run(service.directory, "run", "--detach", "-v", "/tmp:/data", manifest)
     assert (bound.code, "vcjob engine start" in bound.err) == (2, True), bound
+
+
+def test_objects_of_a_job_have_the_defaults_of_those_that_clients_make(service: Service) -> None:
+    service.start()
+    service.create(JOB, job("j", task("only", ("sleep", "600"))))
+    pod_made = service.until(POD, "j-only-0", phase("Running"))
+    made = service.create(POD, {"metadata": {"name": "own"}, **pod(("sleep", "600"))})
+    assert made["spec"].keys() <= pod_made["spec"].keys()
+    assert made["spec"]["containers"][0].keys() <= pod_made["spec"]["containers"][0].keys()
+    headless = service.get(SERVICE, "j")["spec"]
+    assert (headless["type"], headless["sessionAffinity"]) == ("ClusterIP", "None")
 
 
 def test_run_detached_makes_the_checks_of_run_with_the_same_words(service: Service) -> None:

@@ -85,22 +85,20 @@ class Written(msgspec.Struct, frozen=True):
 
 
 def failure(refused: Refused) -> Object:
-    """The Status object of a refusal."""
+    """The Status object of a refusal. It always has details: kubectl reads them unasked."""
     details: Object = dict(refused.details)
     if refused.causes:
         details["causes"] = [msgspec.to_builtins(cause) for cause in refused.causes]
-    answer: Object = {
+    return {
         "kind": "Status",
         "apiVersion": "v1",
         "metadata": {},
         "status": "Failure",
         "message": str(refused),
         "reason": refused.reason,
+        "details": details,
         "code": refused.code,
     }
-    if details:
-        answer["details"] = details
-    return answer
 
 
 def success(kind: Kind, name: str, uid: str) -> Object:

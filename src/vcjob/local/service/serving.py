@@ -20,6 +20,9 @@ import msgspec
 
 from vcjob import __version__
 from vcjob.api.errors import VcjobError
+from vcjob.api.kinds import Kind
+from vcjob.api.types import Object
+from vcjob.local.apiserver.core_defaults import with_defaults
 from vcjob.local.apiserver.server import ApiServer, serve
 from vcjob.local.disk.database import Database
 from vcjob.local.doors.doors import doors
@@ -84,7 +87,9 @@ def run_service(home: EngineHome, options: ServiceOptions, ready: Ready) -> int:
         engine.prepare()
         try:
             database = Database(home.objects)
-            store = Store(time.time, disk=database, share=Sharing().share)
+            store = Store(
+                time.time, disk=database, share=Sharing().share, admission=_completed_when_new
+            )
             gc.disable()  # everything that is loaded stays
             store.load(database.version, database.objects())
             secrets = credentials(home, _names(options.host))
@@ -246,6 +251,11 @@ def _listen_for_signals() -> tuple[asyncio.Event, asyncio.Event]:
         loop.add_signal_handler(number, stop)
     loop.add_signal_handler(signal.SIGQUIT, stop_at_once)
     return stopping, at_once
+
+
+def _completed_when_new(kind: Kind, obj: Object, old: Object | None) -> Object:
+    """What the controller makes has the defaults that clients see in everybody else's objects."""
+    return with_defaults(kind, obj) if old is None else obj
 
 
 def _names(host: str) -> tuple[str, ...]:

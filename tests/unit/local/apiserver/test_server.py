@@ -27,6 +27,21 @@ def test_a_request_without_the_token_is_told_nothing():
     assert {(answer.code, answer.reason) for answer in answers} == {(401, "Unauthorized")}
 
 
+def test_every_refusal_has_details_which_kubectl_reads_without_looking():
+    async def scenario():
+        async with served() as ask:
+            await ask.made(PODS, pod("p"))
+            paths = (f"{PODS}/p/ephemeralcontainers", f"{PODS}/q", "/apis/nothing")
+            answers = []
+            for path in paths:
+                async with ask.session.get(f"{ask.url}{path}") as response:
+                    answers.append(await response.json())
+            return answers
+
+    for answer in asyncio.run(scenario()):
+        assert isinstance(answer["details"], dict), answer
+
+
 @pytest.mark.parametrize("host", OTHER_HOSTS)
 def test_a_request_for_another_host_is_refused_although_it_has_the_token(host):
     async def scenario():
