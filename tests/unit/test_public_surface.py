@@ -51,7 +51,7 @@ def test_the_package_offers_its_version() -> None:
 def test_commands() -> None:
     names = cli.list_commands(click.Context(cli))
     assert names == [
-        *("run", "validate", "render", "plugins"),
+        *("run", "submit", "validate", "render", "plugins"),
         *("ls", "get", "describe", "logs", "events", "wait"),
         *("suspend", "resume", "scale", "delete"),
         *("exec", "cp", "port-forward"),

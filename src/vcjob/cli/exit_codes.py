@@ -33,5 +33,10 @@ def of_phases(phases: Iterable[str]) -> ExitCode:
 
     A phase that is not an end (the engine stopped under the Job) counts as Failed.
     """
-    codes = {_OF_PHASE.get(phase, ExitCode.FAILED) for phase in phases}
-    return next((code for code in _WORST_FIRST if code in codes), ExitCode.COMPLETED)
+    return worst(_OF_PHASE.get(phase, ExitCode.FAILED) for phase in phases)
+
+
+def worst(codes: Iterable[ExitCode]) -> ExitCode:
+    """The exit code that counts most of several."""
+    given = set(codes)
+    return next((code for code in _WORST_FIRST if code in given), ExitCode.COMPLETED)

@@ -11,6 +11,7 @@ from vcjob.cli.engine_start import start_detached
 from vcjob.cli.exit_codes import ExitCode
 from vcjob.cli.manifests import Loaded
 from vcjob.cli.preparation import cleared, obstacles
+from vcjob.cli.problems import print_problems
 from vcjob.cli.target import TargetOptions, with_target
 from vcjob.local.machine_view import MachineView
 from vcjob.local.options import EngineOptions
@@ -42,6 +43,9 @@ def hand_over(loaded: Loaded, options: EngineOptions, *, strict: bool) -> int:
     created: Created = asyncio.run(with_target(create_objects, TargetOptions(), loaded=loaded))
     for job in created.jobs:
         _tell(job["metadata"])
+    print_problems(created.refusals, err=True)
+    if created.refusals:
+        return ExitCode.MANIFEST_REFUSED
     return ExitCode.FAILED if created.present else ExitCode.COMPLETED
 
 

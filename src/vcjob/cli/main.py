@@ -19,6 +19,7 @@ from vcjob.cli.exit_codes import ExitCode
 _SECTIONS = {
     "Manifests": {
         "run": ("vcjob.cli.run", "run", "Run Jobs on this machine and follow them to their end."),
+        "submit": ("vcjob.cli.submit", "submit", "Create Jobs where they run on: engine, cluster."),
         "validate": ("vcjob.cli.validate", "validate", "Report every problem of manifests."),
         "render": ("vcjob.cli.render", "render", "Print every object that a Job becomes."),
         "plugins": ("vcjob.cli.plugins", "plugins", "List the plugins that Jobs can use."),
@@ -86,10 +87,18 @@ def cli() -> None:
 _DISK_FAILURES = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
 
 
-def main() -> NoReturn:
-    """Entry point: errors that a user can act on end in one sentence, never in a traceback."""
+def kubectl_plugin() -> NoReturn:
+    """Entry point of ``kubectl-vcjob``, which kubectl runs as ``kubectl vcjob``."""
+    main("kubectl vcjob")
+
+
+def main(name: str = "vcjob") -> NoReturn:
+    """Entry point: errors that a user can act on end in one sentence, never in a traceback.
+
+    ``name`` is what the user typed to call us.
+    """
     try:
-        code = cli.main(prog_name="vcjob", standalone_mode=False)
+        code = cli.main(prog_name=name, standalone_mode=False)
         sys.exit(code if isinstance(code, int) else ExitCode.COMPLETED)
     except click.exceptions.Abort:
         sys.exit(ExitCode.INTERRUPTED)
@@ -102,14 +111,14 @@ def main() -> NoReturn:
         _close_broken_output()
         sys.exit(ExitCode.FAILED)
     except VcjobError as error:
-        click.echo(f"vcjob: {error}", err=True)
+        click.echo(f"{name}: {error}", err=True)
         sys.exit(getattr(error, "exit_code", ExitCode.FAILED))
     except OSError as error:
         # A write to an open file names none; what names one was not foreseen and is our fault.
         if error.errno not in _DISK_FAILURES or error.filename is not None:
             raise
         _close_broken_output()
-        click.echo(f"vcjob: output cannot be written: {error.strerror}", err=True)
+        click.echo(f"{name}: output cannot be written: {error.strerror}", err=True)
         sys.exit(ExitCode.FAILED)
 
 

@@ -2,7 +2,8 @@
 
 A command is an async function that takes a ``Target`` first; ``@on_target`` makes it a command with
 the options that all of them share. What a cluster does is done to a cluster only when the user has
-named it, and then every command says on standard error which one it is.
+named it, and then every command says on standard error which one it is. Who calls us as a plug-in
+of kubectl (``kubectl vcjob``) has named it: the kubeconfig file's current context.
 """
 
 import asyncio
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 R = TypeVar("R")
 CONTEXT_VARIABLE = "VCJOB_CONTEXT"
+KUBECTL_PLUGIN = "kubectl vcjob"
+"""How we are called as a plug-in of kubectl; then its current context is the default."""
 
 
 class EngineNotRunning(VcjobError):
@@ -69,6 +72,8 @@ def on_target(
                   help="The namespace. Default: the context's, else default.")  # fmt: skip
     @functools.wraps(function)
     def call(context: str, kubeconfig: str, namespace: str, **arguments: Any) -> int:
+        if not context and called() == KUBECTL_PLUGIN:
+            context = _current_context(kubeconfig)
         options = TargetOptions(context, kubeconfig, namespace)
         return asyncio.run(with_target(function, options, **arguments))
 
@@ -88,7 +93,7 @@ async def with_target(
     server = find_server(options)
     local = not options.context
     if not local:
-        click.echo(f"vcjob: context {server.name} ({server.url})", err=True)
+        click.echo(f"{called()}: context {server.name} ({server.url})", err=True)
     async with KubernetesCluster.of(server) as cluster:
         target = Target(cluster, options.namespace or server.namespace, local)
         try:
@@ -99,6 +104,24 @@ async def with_target(
             if local and silent:
                 raise EngineNotRunning from first
             raise first from None
+
+
+def called() -> str:
+    """What the user typed to call us: ``vcjob``, or ``kubectl vcjob``."""
+    name = click.get_current_context().find_root().info_name
+    return KUBECTL_PLUGIN if name == KUBECTL_PLUGIN else "vcjob"
+
+
+def _current_context(kubeconfig: str) -> str:
+    """The context that kubectl itself would use: who types kubectl means it."""
+    from vcjob.kubernetes.errors import KubeconfigError
+    from vcjob.kubernetes.kubeconfig import kubeconfig_files, read_kubeconfig
+
+    files = (Path(kubeconfig),) if kubeconfig else kubeconfig_files()
+    try:
+        return read_kubeconfig(files).name
+    except KubeconfigError as error:
+        raise click.ClickException(str(error)) from error
 
 
 def _first_of(error: BaseException) -> BaseException:

@@ -1,6 +1,7 @@
 """``vcjob wait``: until Jobs have ended, are in a phase, meet a condition, or are gone."""
 
 import asyncio
+from collections.abc import Iterable, Sequence
 
 import click
 import msgspec
@@ -11,7 +12,7 @@ from vcjob.api.suggestions import suggest
 from vcjob.api.types import Job, Object
 from vcjob.cli.delete import until_gone
 from vcjob.cli.durations import DurationType
-from vcjob.cli.exit_codes import ExitCode, of_phases
+from vcjob.cli.exit_codes import ExitCode, of_phases, worst
 from vcjob.cli.following import changes
 from vcjob.cli.progress import FINAL_PHASES
 from vcjob.cli.selection import JobNameType, find_job
@@ -86,9 +87,39 @@ async def wait(
                 return ExitCode.COMPLETED
             return await _until(target, found, wanted, waiting)
     except TimeoutError:
-        left = ", ".join(sorted(waiting.values()))
-        click.echo(f"vcjob: the time is over; still waited for: {left}", err=True)
-        return ExitCode.FAILED
+        return _time_is_over(waiting.values())
+
+
+async def wait_for_end(
+    target: Target, jobs: Sequence[Object], timeout: float | None = None
+) -> ExitCode:
+    """Wait until Jobs, of any namespaces, have ended, or ``timeout`` seconds; the exit code."""
+    waiting: dict[str, dict[str, str]] = {}
+    for job in jobs:
+        metadata = job["metadata"]
+        waiting.setdefault(metadata["namespace"], {})[metadata["uid"]] = metadata["name"]
+    try:
+        async with asyncio.timeout(timeout), asyncio.TaskGroup() as tasks:
+            ends = [
+                tasks.create_task(
+                    _until(
+                        msgspec.structs.replace(target, namespace=namespace),
+                        [job for job in jobs if job["metadata"]["uid"] in names],
+                        _Wanted(),
+                        names,
+                    )
+                )
+                for namespace, names in waiting.items()
+            ]
+    except TimeoutError:
+        return _time_is_over([name for names in waiting.values() for name in names.values()])
+    return worst(end.result() for end in ends)
+
+
+def _time_is_over(waiting: Iterable[str]) -> ExitCode:
+    left = ", ".join(sorted(waiting))
+    click.echo(f"vcjob: the time is over; still waited for: {left}", err=True)
+    return ExitCode.FAILED
 
 
 async def _until(
