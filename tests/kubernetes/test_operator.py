@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cli_runs import environment, run, task, write
+from cli_runs import job as cli_job
 from operators import OWN, QUICK, VOLCANO, Cluster, Operator, cluster, job, operators, phase
 
-from vcjob.api.kinds import EVENT, JOB, LEASE, POD, POD_GROUP, QUEUE, SERVICE
+from vcjob.api.kinds import EVENT, JOB, LEASE, NAMESPACE, POD, POD_GROUP, QUEUE, SERVICE
 from vcjob.api.types import Object
 from vcjob.core.times import micro_timestamp
 
@@ -170,7 +172,7 @@ def test_while_volcano_s_controller_works_it_does_not_start(
     operator.says("volcano-controllers-x is named as holder")
     renew(there, "volcano-controllers-x", leaseDurationSeconds=600)
     assert operator.ended() == 1
-    assert "--take-over" in operator.says("vcjob: Volcano's controller works on this cluster")
+    assert "--take-over" in operator.says("ERROR   Volcano's controller works on this cluster")
 
 
 def test_volcano_s_controller_that_comes_later_gets_the_jobs_and_gives_them_back(
@@ -264,3 +266,32 @@ def test_wrong_options_are_said_in_a_sentence(
     assert operator.ended() == 2
     operator.says(sentence)
     assert "Traceback" not in "\n".join(operator.log)
+
+
+def test_a_namespace_for_the_lease_that_there_is_not_is_waited_for(
+    there: Cluster, start: Callable[..., Operator]
+) -> None:
+    operator = start(AS_VOLCANO, "--lease-namespace=nowhere", *QUICK)
+    operator.says("lease: the Lease nowhere/vcjob-operator cannot be had")
+    code, text = operator.ask("/readyz")
+    assert code == 503
+    assert "kubectl create namespace nowhere, or name another with --lease-namespace" in text
+    there.create(NAMESPACE, {"metadata": {"name": "nowhere"}})
+    operator.says("this replica leads")
+
+
+@pytest.mark.local
+def test_real_pods_on_an_engine_that_leaves_jobs_to_the_operator(tmp_path: Path) -> None:
+    started = run(tmp_path, "engine", "start", "--detach", "--no-controller")
+    assert started.code == 0, started
+    config = Path(environment(tmp_path)["XDG_STATE_HOME"]) / "vcjob" / "engine" / "kubeconfig"
+    try:
+        with operators(config) as begin:
+            begin("--lease-namespace=default").says("this replica leads")
+            hello = cli_job("hello", task("worker", ["cat", "/etc/volcano/worker.host"], 2))
+            ended = run(tmp_path, "submit", "--wait", "--timeout", "50s", write(tmp_path, hello))
+            assert ended.code == 0, ended
+            printed = run(tmp_path, "logs", "hello/worker-1").out
+            assert printed.split() == ["hello-worker-0.hello", "hello-worker-1.hello"]
+    finally:
+        run(tmp_path, "engine", "stop", "--now")

@@ -8,7 +8,6 @@ import click
 from vcjob.api.names import WIDENING
 from vcjob.cli.addresses import AddressType
 from vcjob.cli.durations import DurationType
-from vcjob.cli.exit_codes import ExitCode
 from vcjob.cli.namespaces import namespaces_option
 from vcjob.cli.operator_log import FORMATS, LEVELS
 
@@ -124,8 +123,7 @@ def operator(
         third_party_plugins=third_party_plugins,
         allowed_annotations=allowed,
     )
-    run_operator(server, options, log_format, log_level)
-    return ExitCode.COMPLETED
+    return run_operator(server, options, log_format, log_level)
 
 
 def _terms(duration: float, renew_deadline: float, retry_period: float) -> "Terms":

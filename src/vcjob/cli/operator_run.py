@@ -7,7 +7,8 @@ import os
 import signal
 
 from vcjob import __version__
-from vcjob.api.errors import VcjobError
+from vcjob.api.errors import VcjobError, first_of
+from vcjob.cli.exit_codes import ExitCode
 from vcjob.cli.operator_log import set_up
 from vcjob.kubernetes.operator_options import OperatorOptions
 from vcjob.kubernetes.server import Server
@@ -22,15 +23,25 @@ class LibraryMissing(VcjobError):
     """The operator's own dependencies are not installed."""
 
 
-def run_operator(server: Server, options: OperatorOptions, form: str, level: str) -> None:
-    """Run until told to end; raises VolcanoRuns, AddressInUse, LibraryMissing."""
+def run_operator(server: Server, options: OperatorOptions, form: str, level: str) -> ExitCode:
+    """Run until told to end, or until an administrator has to do something; the exit code.
+
+    Why it ended is logged. Raises LibraryMissing.
+    """
     if importlib.util.find_spec(_METRICS_LIBRARY) is None:
         raise LibraryMissing(
             "the operator needs a package that a run on this machine does not: "
             "pip install 'vcjob[operator]'"
         )
     set_up(form, level)
-    asyncio.run(_run(server, options))
+    try:
+        asyncio.run(_run(server, options))
+    except Exception as error:  # what was not foreseen has to be in the log, too
+        cause = first_of(error)
+        trace = None if isinstance(cause, VcjobError) else cause
+        _log.error("%s", cause or type(cause).__name__, exc_info=trace)
+        return ExitCode.FAILED
+    return ExitCode.COMPLETED
 
 
 async def _run(server: Server, options: OperatorOptions) -> None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 import click
 import msgspec
 
-from vcjob.api.errors import VcjobError
+from vcjob.api.errors import VcjobError, first_of
 from vcjob.cli.exit_codes import ExitCode
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ async def with_target(
         try:
             return await function(target, **arguments)
         except (Unreachable, BaseExceptionGroup) as error:
-            first = _first_of(error)
+            first = first_of(error)
             silent = isinstance(first, Unreachable) and not isinstance(first, NotTrusted)
             if local and silent:
                 raise EngineNotRunning from first
@@ -122,13 +122,6 @@ def _current_context(kubeconfig: str) -> str:
         return read_kubeconfig(files).name
     except KubeconfigError as error:
         raise click.ClickException(str(error)) from error
-
-
-def _first_of(error: BaseException) -> BaseException:
-    """What several tasks at once failed with: the first of it; one sentence is enough."""
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error
 
 
 def find_server(options: TargetOptions) -> "Server":

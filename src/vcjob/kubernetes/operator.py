@@ -17,6 +17,7 @@ import socket
 from collections.abc import Callable, Coroutine, Iterable
 from typing import Any
 
+from vcjob.api.errors import first_of
 from vcjob.api.kinds import QUEUE, SECRET, Kind
 from vcjob.api.types import Job
 from vcjob.controller.cluster import AlreadyExists, Cluster, ClusterError, Forbidden, Invalid
@@ -28,6 +29,7 @@ from vcjob.core.scheduling.gating import GangScheduling, pod_adapter
 from vcjob.kubernetes.beside_volcano import Beside, StandingBack, TakingOver
 from vcjob.kubernetes.cluster import KubernetesCluster
 from vcjob.kubernetes.connection import Connection
+from vcjob.kubernetes.credentials import Credentials
 from vcjob.kubernetes.finishing import FinishingConnection
 from vcjob.kubernetes.gang_scheduler import GangScheduler
 from vcjob.kubernetes.health import serve_health
@@ -68,8 +70,9 @@ async def operate(
         on_serving: gets the port of probes and metrics, once they are answered.
     """
     metrics = OperatorMetrics()
-    plain = Connection(server, on_call=metrics.count_call)
-    working = FinishingConnection(server)
+    credentials = Credentials(server)
+    plain = Connection(server, credentials, on_call=metrics.count_call)
+    working = FinishingConnection(server, credentials)
     async with plain, working:
         operator = Operator(plain, working, options, metrics)
         async with serve_health(
@@ -154,7 +157,7 @@ class Operator:
             try:
                 await self._decide()
             except* ClusterError as failures:
-                _log.error("starting anew: %s", _first_of(failures))
+                _log.error("starting anew: %s", first_of(failures))
                 await asyncio.sleep(_AGAIN_SECONDS)
 
     async def _decide(self) -> None:
@@ -213,7 +216,7 @@ class Operator:
     def look(self) -> None:
         """Bring what the readiness probe tells up to date."""
         readiness, leader = self.readiness, self._leader
-        _tell(readiness, Condition.LEASE, leader.trouble)
+        _tell(readiness, Condition.LEASE, leader.trouble and f"{leader.trouble}{self._cure()}")
         controller, gangs = self._controller, self._gangs
         leads = leader.leads or not self._options.leader_elect
         if not leads:
@@ -245,6 +248,12 @@ class Operator:
             f"there is no Queue {DEFAULT_QUEUE}, and Jobs that name none wait: "
             "vcjob manifests --only queues | kubectl apply -f -" if no_queue else "",
         )  # fmt: skip
+
+    def _cure(self) -> str:
+        namespace = self._options.lease_namespace
+        if f'"{namespace}" not found' not in self._leader.trouble:
+            return ""
+        return f"; kubectl create namespace {namespace}, or name another with --lease-namespace"
 
     def stuck(self) -> str:
         """What should go on and does not; an empty text if all is well."""
@@ -302,9 +311,3 @@ async def _until(stop: Coroutine[Any, Any, None], work: Coroutine[Any, Any, None
         await asyncio.gather(*tasks, return_exceptions=True)
     for task in done:
         task.result()
-
-
-def _first_of(error: BaseException) -> BaseException:
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error
