@@ -189,7 +189,12 @@ def _add_probes(application: web.Application, readiness: Readiness) -> None:
 async def _listening(
     application: web.Application, address: Address, context: ssl.SSLContext | None, flag: str
 ) -> AsyncIterator[int]:
-    runner = web.AppRunner(application, access_log=None, shutdown_timeout=_SHUTDOWN_SECONDS)
+    runner = web.AppRunner(
+        application,
+        access_log=None,
+        auto_decompress=False,  # encoded bodies are refused
+        shutdown_timeout=_SHUTDOWN_SECONDS,
+    )
     await runner.setup()
     host, port = address
     try:

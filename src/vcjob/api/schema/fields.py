@@ -24,6 +24,7 @@ from vcjob.api.suggestions import closest, suggest
 from vcjob.api.validation import FORMATS
 
 _LONGEST_SHOWN = 60
+_MOST_HINTS = 20
 _SEARCH_DEPTH = 3
 
 
@@ -108,13 +109,15 @@ def _check_record(
         return
     lenient = lenient or record.keeps_unknown
     around = (*around, _Place(path, record))
+    unknown = 0
     for key, item in value.items():
         field = record.fields.get(key)
         if field is None:
+            unknown += 1  # a hint takes long to find, and nobody reads so many
             yield Problem(
                 f'unknown field "{key[:_LONGEST_SHOWN]}" in {name_of(path)}',
                 (*path, key),
-                _where_it_belongs(key, around),
+                _where_it_belongs(key, around) if unknown <= _MOST_HINTS else "",
                 warning=lenient,
             )
         elif item is not None:
