@@ -1,0 +1,81 @@
+"""A certificate that is given in files: shown, watched, its end told."""
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from vcjob.admission.given import GivenCertificate
+from vcjob.admission.readiness import Readiness
+from vcjob.controller.certificates import VALID, make_certificate
+
+START = datetime(2030, 1, 1, tzinfo=UTC)
+
+
+class Time:
+    def __init__(self) -> None:
+        self.moment = START
+
+    def now(self) -> float:
+        return self.moment.timestamp()
+
+    async def sleep_until(self, when: float) -> None:
+        await asyncio.sleep(0)
+
+
+class Given:
+    def __init__(self, directory: Path) -> None:
+        self.certificate, self.key = directory / "tls.crt", directory / "tls.key"
+        self.time, self.readiness = Time(), Readiness()
+        self.given = GivenCertificate(self.certificate, self.key, self.readiness, self.time)
+
+    def write(self, moment: datetime = START) -> bytes:
+        made = make_certificate(("a.b.svc",), moment, owner="a test")
+        self.certificate.write_bytes(made.certificate)
+        self.key.write_bytes(made.key)
+        return made.certificate
+
+    def look(self) -> str:
+        self.given.look()
+        return self.readiness.text()
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Given:
+    return Given(tmp_path)
+
+
+def test_it_is_shown_as_long_as_it_holds(files: Given) -> None:
+    first = files.write()
+    assert "certificate: valid until 2031-01-01" in files.look()
+    assert files.given._shown[0] == first
+    files.time.moment = START + VALID - timedelta(days=29)
+    assert "certificate: expires on 2031-01-01: renew it" in files.look()
+    assert files.readiness.ready
+    files.time.moment = START + VALID
+    assert "certificate: it has expired on 2031-01-01" in files.look()
+    assert not files.readiness.ready
+    second = files.write(files.time.moment)
+    files.look()
+    assert files.readiness.ready
+    assert files.given._shown[0] == second
+
+
+def test_what_cannot_be_used_leaves_the_one_before(files: Given) -> None:
+    first = files.write()
+    files.look()
+    files.key.write_bytes(b"half of a new k")
+    assert "does not fit its key, or they are not PEM; the one before is shown" in files.look()
+    assert files.readiness.ready
+    files.certificate.unlink()
+    assert "tls.crt cannot be read: No such file or directory; the one before" in files.look()
+    assert files.given._shown[0] == first
+
+
+def test_without_any_it_is_not_ready(files: Given) -> None:
+    assert "tls.crt cannot be read: No such file or directory" in files.look()
+    assert not files.readiness.ready
+    files.write()
+    files.look()
+    assert files.readiness.ready
