@@ -1,19 +1,17 @@
 """``vcjob operator``: options in, a process that looks after the Jobs of a cluster out."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from vcjob.api.names import WIDENING
 from vcjob.cli.addresses import AddressType
+from vcjob.cli.component_options import component_server, log_options, server_options
 from vcjob.cli.durations import DurationType
 from vcjob.cli.namespaces import namespaces_option
-from vcjob.cli.operator_log import FORMATS, LEVELS
 
 if TYPE_CHECKING:
     from vcjob.controller.leading import Terms
-    from vcjob.kubernetes.server import Server
 
 _SCHEDULERS = ("auto", "volcano", "builtin")
 
@@ -25,11 +23,7 @@ _SCHEDULERS = ("auto", "volcano", "builtin")
     "(CustomResourceDefinitions, rights, the API server) is waited for, and told by /readyz. "
     "docs/operator.md tells how to install it."
 )
-@click.option("--kubeconfig", default="", metavar="FILE", type=click.Path(),
-              help="The kubeconfig file. Without it and --context: the service account of the pod "
-              "that this runs in.")  # fmt: skip
-@click.option("--context", default="", metavar="NAME",
-              help="A context of the kubeconfig file. Default: its current one.")  # fmt: skip
+@server_options
 @click.option("--namespaces", default="", metavar="A,B", callback=namespaces_option,
               help="Look after the Jobs of these namespaces only.")  # fmt: skip
 @click.option("--scheduler", type=click.Choice(_SCHEDULERS), default="auto", show_default=True,
@@ -70,10 +64,7 @@ _SCHEDULERS = ("auto", "volcano", "builtin")
 @click.option("--allow-annotation", "allowed", multiple=True, type=click.Choice(WIDENING),
               metavar="NAME", help="An annotation that widens what the author of a Job may do; "
               "without it, it counts for nothing. May be repeated.")  # fmt: skip
-@click.option("--log-format", type=click.Choice(FORMATS), default="text", show_default=True,
-              help="A line for people, or a JSON object a line.")  # fmt: skip
-@click.option("--log-level", type=click.Choice(LEVELS), default="info", show_default=True,
-              help="What is logged at least.")  # fmt: skip
+@log_options
 def operator(
     kubeconfig: str,
     context: str,
@@ -106,7 +97,7 @@ def operator(
     from vcjob.kubernetes.installing.installation import NAMESPACE
     from vcjob.kubernetes.operator_options import OperatorOptions
 
-    server = _server(kubeconfig, context)
+    server = component_server(kubeconfig, context)
     own = server.namespace if server.name == "in-cluster" else NAMESPACE
     options = OperatorOptions(
         namespaces=namespaces,
@@ -133,17 +124,3 @@ def _terms(duration: float, renew_deadline: float, retry_period: float) -> "Term
         return Terms(duration, renew_deadline, retry_period)
     except ValueError as error:
         raise click.UsageError(f"--leader-elect-...: {error}") from error
-
-
-def _server(kubeconfig: str, context: str) -> "Server":
-    from vcjob.kubernetes.errors import KubeconfigError
-    from vcjob.kubernetes.kubeconfig import in_cluster_server, kubeconfig_files, read_kubeconfig
-
-    try:
-        if not kubeconfig and not context:
-            return in_cluster_server()
-        files = (Path(kubeconfig),) if kubeconfig else kubeconfig_files()
-        return read_kubeconfig(files, context)
-    except KubeconfigError as error:
-        hint = "" if kubeconfig or context else " with --kubeconfig or --context"
-        raise click.ClickException(f"{error}{hint}") from error
