@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 from cli_runs import environment, run, task, write
 from cli_runs import job as cli_job
+from fake_kube_scheduler import add_node
 from operators import OWN, QUICK, VOLCANO, Cluster, Operator, cluster, job, operators, phase
 
-from vcjob.api.kinds import EVENT, JOB, LEASE, NAMESPACE, POD, POD_GROUP, QUEUE, SERVICE
+from vcjob.api.kinds import EVENT, JOB, LEASE, NAMESPACE, POD, QUEUE, SERVICE
 from vcjob.api.types import Object
 from vcjob.core.times import micro_timestamp
 
@@ -212,16 +213,25 @@ def test_told_to_take_over_it_holds_volcano_s_lease_and_restarts_no_pod(
     assert holder(there.get(LEASE, VOLCANO_LEASE, VOLCANO)) == holder(taken)
 
 
-def test_without_volcano_s_scheduler_gangs_are_the_operator_s_and_pods_kubernetes(
-    there: Cluster, start: Callable[..., Operator]
+@pytest.mark.parametrize("more", [(), ("--namespaces=default",)], ids=["all", "one namespace"])
+def test_without_volcano_s_scheduler_the_operator_admits_gangs_from_what_nodes_have(
+    tmp_path: Path, more: tuple[str, ...]
 ) -> None:
-    operator = start()
-    operator.says("the operator admits gangs")
-    there.create(JOB, job("mnist"))
-    pod = there.until(POD, "mnist-worker-0", lambda obj: True)
-    assert pod["spec"]["schedulerName"] == "default-scheduler"
-    assert there.get(POD_GROUP, there.get(JOB, "mnist")["metadata"]["name"] + "-"
-                     + there.get(JOB, "mnist")["metadata"]["uid"])  # fmt: skip
+    small, large = job("small"), job("large", 3)
+    for one, cpu in ((small, "500m"), (large, "1")):
+        requests = {"requests": {"cpu": cpu}}
+        one["spec"]["tasks"][0]["template"]["spec"]["containers"][0]["resources"] = requests
+    with cluster(tmp_path, volcano=False) as there, operators(there.config) as begin:
+        there.do(add_node(there.store, "node", "2"))
+        begin(*more).says("the operator admits gangs, for Kubernetes' own scheduler")
+        there.create(JOB, large)
+        there.create(JOB, small)
+        there.until(JOB, "small", running)
+        pod = there.get(POD, "small-worker-0")["spec"]
+        assert (pod["schedulerName"], pod["nodeName"]) == ("default-scheduler", "node")
+        assert not pod.get("schedulingGates")
+        assert phase(there.get(JOB, "large")) == "Pending"
+        assert not [name for name in there.made if name.startswith("large")]
 
 
 def test_a_second_signal_ends_it_on_the_spot(

@@ -16,13 +16,15 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import yaml
+from authorizing import AuthorizingApi
+from fake_kube_scheduler import KubeScheduler
 from played_cluster import TOKEN, Face
 
 from vcjob.api.defaults import apply_defaults
 from vcjob.api.kinds import LEASE, NAMESPACE, POD, Kind
 from vcjob.api.types import Object
 from vcjob.controller.cluster import EventType, NotFound
-from vcjob.local.apiserver.server import ApiServer, serve
+from vcjob.local.apiserver.server import serve
 from vcjob.plugins.registry import installed_plugins
 
 T = TypeVar("T")
@@ -50,7 +52,7 @@ def phase(obj: Object) -> str:
 
 
 class Cluster:
-    """An API server in a thread, with Volcano's scheduler and the nodes played.
+    """An API server in a thread, with schedulers and nodes played.
 
     ``config`` is a kubeconfig file for it. ``made`` are the names of the pods that were created, in
     order.
@@ -62,7 +64,7 @@ class Cluster:
         self.made: list[str] = []
         self.config = config
         self._loop = asyncio.get_running_loop()
-        self._api = ApiServer(
+        self.api = AuthorizingApi(
             self.store, TOKEN, doors=self.face.doors(), plugins=installed_plugins(third_party=False)
         )
         self._serving = contextlib.AsyncExitStack()
@@ -70,7 +72,7 @@ class Cluster:
 
     async def start(self) -> None:
         """Answer requests, always at the same port."""
-        serving = serve(self._api, ssl_context=None, port=self.port)
+        serving = serve(self.api, ssl_context=None, port=self.port)
         self.port = await self._serving.enter_async_context(serving)
         content = {
             "current-context": "test",
@@ -83,6 +85,15 @@ class Cluster:
     async def stop(self) -> None:
         """Answer no longer."""
         await self._serving.aclose()
+
+    async def be_kubelet(self) -> None:
+        """Run pods that have a node."""
+        async for event in self.store.watch(POD, str(self.store.version)):
+            pod = event.object
+            waits = (pod.get("status") or {}).get("phase", "Pending") == "Pending"
+            if event.type is EventType.MODIFIED and pod["spec"].get("nodeName") and waits:
+                place = (pod["metadata"]["namespace"], pod["metadata"]["name"])
+                await self.face.set_pod(*place, "Running", {"running": {}})
 
     async def count_pods(self) -> None:
         """Note every pod that is created."""
@@ -139,8 +150,8 @@ class Cluster:
 
 
 @contextlib.contextmanager
-def cluster(directory: Path) -> Iterator[Cluster]:
-    """A cluster while the block runs."""
+def cluster(directory: Path, *, volcano: bool = True) -> Iterator[Cluster]:
+    """A cluster while the block runs, with Volcano's scheduler or with Kubernetes' own only."""
     started: Future[Cluster] = Future()
     stop = asyncio.Event()
     loops: list[asyncio.AbstractEventLoop] = []
@@ -151,7 +162,12 @@ def cluster(directory: Path) -> Iterator[Cluster]:
         for name in ("default", "kube-system", OWN, VOLCANO):
             await made.store.create(NAMESPACE, {"metadata": {"name": name}})
         await made.start()
-        tasks = [asyncio.create_task(work()) for work in (made.face.play, made.count_pods)]
+        playing = [made.count_pods]
+        if volcano:
+            playing.append(made.face.play)
+        else:
+            playing += [KubeScheduler(made.store).run, made.be_kubelet]
+        tasks = [asyncio.create_task(work()) for work in playing]
         started.set_result(made)
         await stop.wait()
         for task in tasks:

@@ -118,6 +118,7 @@ class Operator:
             self._beside = StandingBack(self._cluster, self.readiness)
         self._controller: Controller | None = None
         self._gangs: GangScheduler | None = None
+        self._sees_queues = False
         self._moved = 0.0
         working.on_call = self._called
         metrics.watch_jobs(self._jobs, self._waiting)
@@ -164,7 +165,9 @@ class Operator:
         """Run the controller, and the scheduler of gangs where that is ours; until it is not."""
         chosen = await self._choice.choose()
         options = self._options
-        scope = Scope(options.namespaces, cluster_scoped=not options.installation.roles_only)
+        builtin = chosen is GangScheduling.BUILTIN
+        self._sees_queues = builtin or not options.installation.roles_only
+        scope = Scope(options.namespaces, cluster_scoped=self._sees_queues)
         limits = Limits(options.api_rate or None, options.api_burst, options.api_concurrency)
         everything = KubernetesCluster(self._working)
         cluster = OperatorCluster(everything, scope, limits)
@@ -183,8 +186,9 @@ class Operator:
             ),
         )
         self._gangs = None
-        if chosen is GangScheduling.BUILTIN:
-            self._gangs = GangScheduler(cluster, cluster.with_all_pods())
+        if builtin:  # what others' pods use counts, whatever namespaces we look after
+            all_pods = OperatorCluster(everything, Scope(all_pods=True), limits)
+            self._gangs = GangScheduler(cluster, all_pods)
         try:
             await _until(self._choice.changed(), self._decide_with(cluster, chosen))
         finally:
@@ -194,7 +198,7 @@ class Operator:
     async def _decide_with(self, cluster: Cluster, chosen: GangScheduling) -> None:
         assert self._controller is not None
         async with asyncio.TaskGroup() as tasks:
-            if not self._options.installation.roles_only:
+            if self._sees_queues:
                 await _make_queues(cluster)
             tasks.create_task(self._controller.run())
             if self._gangs is not None:
@@ -239,7 +243,7 @@ class Operator:
         no_queue = (
             controller is not None
             and not lacking
-            and not self._options.installation.roles_only
+            and self._sees_queues
             and DEFAULT_QUEUE not in controller.records.queues
         )
         _tell(
