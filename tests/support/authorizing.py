@@ -6,9 +6,14 @@ Source: Kubernetes documentation, "Using RBAC Authorization".
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+from aiohttp import web
+
 from vcjob.api.kinds import Kind
 from vcjob.api.types import Object
 from vcjob.controller.cluster import Cluster, Forbidden, ObjectList, WatchEvent
+from vcjob.local.apiserver.paths import Place
+from vcjob.local.apiserver.resources import Resource
+from vcjob.local.apiserver.server import ApiServer
 
 
 class Asked(NamedTuple):
@@ -32,9 +37,13 @@ class Authorizer:
         self.asked: set[Asked] = set()
         self.refused: set[Asked] = set()
 
+    def allows(self, asked: Asked) -> bool:
+        """Whether a rule allows the request."""
+        return any(_allows(rule, where, asked) for rule, where in self._rules)
+
     def check(self, asked: Asked) -> None:
         """Raise Forbidden unless a rule allows the request."""
-        if not any(_allows(rule, where, asked) for rule, where in self._rules):
+        if not self.allows(asked):
             self.refused.add(asked)
             raise Forbidden(f"{asked.resource}.{asked.group} is forbidden: cannot {asked.verb}")
         self.asked.add(asked)
@@ -119,3 +128,51 @@ class AuthorizingCluster:
     async def delete(self, kind: Kind, namespace: str, name: str, **options: Any) -> Object | None:
         self._check("delete", kind, namespace, name)
         return await self._cluster.delete(kind, namespace, name, **options)
+
+
+class AuthorizingApi(ApiServer):
+    """An API server that lets its clients do what an authorizer allows, and no more.
+
+    The authorizer may be set anew; None allows everything. What every account may do on a cluster
+    (to ask what it may do) is allowed.
+    """
+
+    authorizer: Authorizer | None = None
+
+    async def _about_resource(
+        self, request: web.BaseRequest, resource: Resource, place: Place
+    ) -> web.StreamResponse:
+        if self.authorizer is not None and resource.verbs != ("create",):
+            part = f"/{place.subresource}" if place.subresource else ""
+            verb = _verb_of(request, place)
+            asked = Asked(verb, place.group, place.plural + part, place.namespace, place.name)
+            self.authorizer.check(asked)
+        return await super()._about_resource(request, resource, place)
+
+    async def _review(
+        self, request: web.BaseRequest, resource: Resource, place: Place
+    ) -> web.StreamResponse:
+        if self.authorizer is None or resource.kind.kind != "SelfSubjectAccessReview":
+            return await super()._review(request, resource, place)
+        review = await request.json()
+        about = review["spec"]["resourceAttributes"]
+        part = f"/{about['subresource']}" if about.get("subresource") else ""
+        asked = Asked(
+            about["verb"],
+            about.get("group", ""),
+            about["resource"] + part,
+            about.get("namespace", ""),
+            about.get("name", ""),
+        )
+        review["status"] = {"allowed": self.authorizer.allows(asked)}
+        return web.json_response(review, status=201)
+
+
+def _verb_of(request: web.BaseRequest, place: Place) -> str:
+    match request.method, bool(place.name):
+        case "GET", _ if request.rel_url.query.get("watch") in ("true", "1"):
+            return "watch"
+        case "GET", named:
+            return "get" if named else "list"
+        case method, _:
+            return {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}[method]

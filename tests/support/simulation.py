@@ -140,7 +140,8 @@ class Simulation:
             await asyncio.sleep(0)
             if self._running and self._running.done():
                 await self._after_crash()
-            busy = self.controller is not None and len(self.controller.queue) > 0
+            works = self.controller is not None and self.controller.synced
+            busy = works and self.controller is not None and len(self.controller.queue) > 0
             now = self.store.version
             quiet = 0 if busy or now != before else quiet + 1
             before = now

@@ -43,12 +43,17 @@ OUR_PREFIX = "vcjob.dev/"
 
 
 class OurAnnotation(msgspec.Struct, frozen=True):
-    """One annotation of ours: its key, the room that reads it, its meaning, since which version."""
+    """One annotation of ours: its key, the room that reads it, its meaning, since which version.
+
+    ``widens_rights``: who may only make Jobs has others reached by it, or other controllers act. On
+    a cluster it works only where the administrator allows it.
+    """
 
     key: str
     owner: str
     meaning: str
     since: str
+    widens_rights: bool = False
 
 
 SUSPEND = "vcjob.dev/suspend"
@@ -80,13 +85,33 @@ OUR_ANNOTATIONS: tuple[OurAnnotation, ...] = (
         '{"worker-0": "10.1.0.5"}, by task and index',
         "0.1",
     ),
-    OurAnnotation(SERVICE_LABELS, "svc", "labels for the Service: a JSON object", "0.1"),
-    OurAnnotation(SERVICE_ANNOTATIONS, "svc", "annotations for the Service: a JSON object", "0.1"),
     OurAnnotation(
-        NETWORK_POLICY_LABELS, "svc", "labels for the NetworkPolicy: a JSON object", "0.1"
+        SERVICE_LABELS,
+        "svc",
+        "labels for the Service: a JSON object",
+        "0.1",
+        widens_rights=True,
     ),
     OurAnnotation(
-        NETWORK_POLICY_ANNOTATIONS, "svc", "annotations for the NetworkPolicy: a JSON object", "0.1"
+        SERVICE_ANNOTATIONS,
+        "svc",
+        "annotations for the Service: a JSON object",
+        "0.1",
+        widens_rights=True,
+    ),
+    OurAnnotation(
+        NETWORK_POLICY_LABELS,
+        "svc",
+        "labels for the NetworkPolicy: a JSON object",
+        "0.1",
+        widens_rights=True,
+    ),
+    OurAnnotation(
+        NETWORK_POLICY_ANNOTATIONS,
+        "svc",
+        "annotations for the NetworkPolicy: a JSON object",
+        "0.1",
+        widens_rights=True,
     ),
     OurAnnotation(
         NETWORK_POLICY_SOURCES,
@@ -94,6 +119,7 @@ OUR_ANNOTATIONS: tuple[OurAnnotation, ...] = (
         "who else may reach the pods: a JSON list of NetworkPolicy peers such as "
         '[{"namespaceSelector": {}}]',
         "0.1",
+        widens_rights=True,
     ),
     OurAnnotation(
         SSH_SECRET,
@@ -103,17 +129,8 @@ OUR_ANNOTATIONS: tuple[OurAnnotation, ...] = (
     ),
 )
 
-WIDENING: tuple[str, ...] = (
-    NETWORK_POLICY_SOURCES,
-    NETWORK_POLICY_LABELS,
-    NETWORK_POLICY_ANNOTATIONS,
-    SERVICE_LABELS,
-    SERVICE_ANNOTATIONS,
-)
-"""Annotations by which who may only make Jobs has others reached, or other controllers act.
-
-On a cluster they work only where its administrator allows them.
-"""
+WIDENING: tuple[str, ...] = tuple(one.key for one in OUR_ANNOTATIONS if one.widens_rights)
+"""Keys of the annotations that work on a cluster only where its administrator allows them."""
 
 
 def pod_name(job: str, task: str, index: int) -> str:

@@ -5,7 +5,7 @@ Job's way (a foreign object, a quota) becomes its trouble, which the next plan t
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from vcjob.api.kinds import COMMAND, JOB, POD, POD_GROUP, Kind
 from vcjob.api.names import OUT_OF_SYNC
@@ -48,9 +48,16 @@ class InTheWay(Exception):
 class Applier:
     """Carries out Plans on a cluster."""
 
-    def __init__(self, cluster: Cluster, records: Records) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        records: Records,
+        adapt_pod: Callable[[Object], Object] = lambda pod: pod,
+    ) -> None:
+        """``adapt_pod`` makes of each pod what is created; it must not change what it gets."""
         self._cluster = cluster
         self._records = records
+        self._adapt_pod = adapt_pod
 
     async def apply(self, record: Record, plan: Plan, blueprint: Blueprint) -> None:
         """Carry out a Plan; raises InTheWay, ClusterError.
@@ -204,7 +211,7 @@ class Applier:
     async def _create_pods(self, record: Record, plan: Plan, blueprint: Blueprint) -> None:
         async def create(slot: Slot) -> None:
             try:
-                pod = blueprint.pod(*slot, plan.version, plan.retry)
+                pod = self._adapt_pod(blueprint.pod(*slot, plan.version, plan.retry))
             except PluginError as error:
                 raise InTheWay(Trouble("PluginError", str(error))) from error
             try:

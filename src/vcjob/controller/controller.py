@@ -4,48 +4,30 @@ import asyncio
 import contextlib
 import logging
 import random
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 
-from vcjob.api.kinds import (
-    COMMAND,
-    JOB,
-    PERSISTENT_VOLUME_CLAIM,
-    POD,
-    POD_GROUP,
-    PRIORITY_CLASS,
-    QUEUE,
-    SECRET,
-    SUPPORTING,
-    Kind,
-)
-from vcjob.api.names import MANAGED_BY, MANAGED_BY_VALUE
-from vcjob.api.types import Job, MalformedObject, Object
+from vcjob.api.kinds import JOB, SECRET, Kind
+from vcjob.api.types import Job, Object
 from vcjob.controller.applying import Applier, InTheWay
+from vcjob.controller.backing_off import pause_after
+from vcjob.controller.caches import Caches
 from vcjob.controller.clock import Clock, SystemClock
-from vcjob.controller.cluster import Cluster, ClusterError, EventType, Gone, NotFound, Unavailable
+from vcjob.controller.cluster import Cluster, ClusterError, EventType, NotFound
 from vcjob.controller.garbage import rarely_collected
 from vcjob.controller.key_pairs import MakeKeyPair, make_key_pair, stored_pairs
-from vcjob.controller.reading import without_templates
+from vcjob.controller.log_context import current_job
+from vcjob.controller.observers import Observers
+from vcjob.controller.preparing import Preparer
 from vcjob.controller.recorder import record_event
 from vcjob.controller.records import Record, Records
 from vcjob.controller.work_queue import WorkQueue
-from vcjob.core.actions import FINAL
-from vcjob.core.blueprint import Blueprint
-from vcjob.core.draft import Told
-from vcjob.core.plan import Surroundings, plan
-from vcjob.core.reasons import MALFORMED, PLUGIN_WARNING, Trouble
+from vcjob.core.plan import Plan, plan, without_counting
+from vcjob.core.reasons import Trouble
 from vcjob.plugins.base import KeyPairNeed
 from vcjob.plugins.registry import Registry
 
-# Jobs come before pods: a Job's state must not be newer than what is known of its pods.
-_WATCHED: tuple[Kind, ...] = (QUEUE, PRIORITY_CLASS, JOB, COMMAND, POD_GROUP,
-                              PERSISTENT_VOLUME_CLAIM, POD)  # fmt: skip
-_OURS = {MANAGED_BY: MANAGED_BY_VALUE}
-
 _FIRST_DELAY_SECONDS = 0.05
 _LONGEST_DELAY_SECONDS = 60.0
-_MOST_DOUBLINGS = 20
-_WATCH_DELAY_SECONDS = 1.0
 
 _log = logging.getLogger(__name__)
 
@@ -62,6 +44,15 @@ class Controller:
         workers: how many Jobs are worked on at once.
         unwatched: supporting kinds that are asked for by name only, for want of the right to list
             them. That somebody deleted one is noticed when it is to be changed.
+        adapt_pod: makes of each pod what is created, as for the scheduler of the cluster; it must
+            not change what it gets.
+        status_interval: seconds between writes of a Job's status that only count its pods.
+        allowed_annotations: those of our annotations that widen rights and work here; None: all.
+        observers: are told what is worth measuring.
+
+    Attributes:
+        queue: UIDs of the Jobs that are to be looked at; its length is the queue's depth.
+        records: what is known of each Job.
     """
 
     def __init__(
@@ -74,17 +65,38 @@ class Controller:
         make_key_pair: MakeKeyPair = make_key_pair,
         workers: int = 4,
         unwatched: Collection[Kind] = (),
+        adapt_pod: Callable[[Object], Object] = lambda pod: pod,
+        status_interval: float = 0.0,
+        allowed_annotations: Collection[str] | None = None,
+        observers: Observers | None = None,
     ) -> None:
         self._cluster = cluster
-        self._plugins = plugins
         self._clock = clock or SystemClock()
         self._jitter = jitter or random.Random()
         self._make_key_pair = make_key_pair
         self._workers = workers
         self.queue: WorkQueue[str] = WorkQueue(self._clock.now)
         self._unwatched = frozenset(unwatched)
+        self._status_interval = status_interval
+        self._observers = observers or Observers()
         self.records = Records(self.queue.add, self._unwatched)
-        self._applier = Applier(cluster, self.records)
+        self._preparer = Preparer(self.records, plugins, allowed_annotations)
+        self._applier = Applier(cluster, self.records, adapt_pod)
+        self._caches = Caches(cluster, self.records, self._clock, self._jitter, self._unwatched)
+
+    @property
+    def synced(self) -> bool:
+        """Whether everything is known that decisions need; before, nothing is done."""
+        return self._caches.synced
+
+    @property
+    def troubles(self) -> Mapping[Kind, str]:
+        """What cannot be listed or watched at the moment, one sentence for each kind."""
+        return self._caches.troubles
+
+    def jobs(self) -> Iterable[Job]:
+        """All Jobs there are, as far as they can be read."""
+        return [record.job for record in self.records.by_uid.values() if record.job]
 
     async def run(self) -> None:
         """Work until cancelled."""
@@ -92,38 +104,11 @@ class Controller:
             await self._run()
 
     async def _run(self) -> None:
-        supporting = (kind for kind in SUPPORTING if kind not in self._unwatched)
-        listed = {kind: await self._list(kind) for kind in (*_WATCHED, *supporting)}
         async with asyncio.TaskGroup() as group:
-            for kind, since in listed.items():
-                group.create_task(self._follow(kind, since))
+            group.create_task(self._caches.keep_up())
             group.create_task(self._wake())
             for _ in range(self._workers):
                 group.create_task(self._work())
-
-    async def _list(self, kind: Kind) -> str:
-        while True:
-            try:
-                listed = await self._cluster.list(kind, labels=_labels(kind))
-            except Unavailable as error:
-                _log.warning("cannot list %s: %s", kind.plural, error)
-                await self._clock.sleep_until(self._clock.now() + _WATCH_DELAY_SECONDS)
-                continue
-            self.records.replace(kind, listed.items)
-            return listed.resource_version
-
-    async def _follow(self, kind: Kind, since: str) -> None:
-        while True:
-            try:
-                async for event in self._cluster.watch(kind, since, labels=_labels(kind)):
-                    since = event.object["metadata"]["resourceVersion"]
-                    if event.type is not EventType.BOOKMARK:
-                        self.records.take(kind, event.type, event.object)
-            except Gone:
-                since = await self._list(kind)
-            except ClusterError as error:
-                _log.warning("watching %s broke off: %s", kind.plural, error)
-                await self._clock.sleep_until(self._clock.now() + _WATCH_DELAY_SECONDS)
 
     async def _wake(self) -> None:
         """Bring back keys whose time has come."""
@@ -143,6 +128,7 @@ class Controller:
 
     async def _work(self) -> None:
         while True:
+            await self._caches.until_synced()
             if not await self._work_on_next():
                 await self.queue.filled()
             await asyncio.sleep(0)  # let watches and other Jobs have their turn
@@ -160,8 +146,12 @@ class Controller:
     async def _pass(self, uid: str) -> None:
         record = self.records.by_uid.get(uid)
         if record is None or record.obj is None:
+            self._observers.forgotten(uid)
             return
         obj = record.obj
+        metadata = obj["metadata"]
+        current_job.set(f"{metadata['namespace']}/{metadata['name']}")
+        began = self._clock.steady()
         try:
             await self._one_pass(record)
         except InTheWay as found:
@@ -174,14 +164,17 @@ class Controller:
         except Exception as error:  # one Job must not stop the others
             _log.exception("Job %s: fault in the controller", obj["metadata"]["name"])
             self._put_off(record, Trouble("ControllerError", f"{type(error).__name__}: {error}"))
+        self._observers.passed(self._clock.steady() - began)
+        if record.job:
+            self._observers.seen(record.job, record.observed)
 
     async def _one_pass(self, record: Record) -> None:
         now = self._clock.now()
         assert record.obj is not None
         assert record.job is not None
-        blueprint, malformed = self._blueprint(record)
+        blueprint, malformed = self._preparer.blueprint(record)
         attempt = record.trouble is not None and now >= record.retry_at
-        around = self._surroundings(record, blueprint, malformed, attempt=attempt)
+        around = self._preparer.surroundings(record, blueprint, malformed, attempt=attempt)
         status = record.obj.get("status")
         written = status if isinstance(status, dict) else {}
         planned = plan(record.job, written, record.observed, around, blueprint, now)
@@ -192,8 +185,9 @@ class Controller:
             await self._make_key_pairs(record, lacking)
             self.queue.add(record.uid)  # much may have changed meanwhile: plan anew, with keys
             return
+        planned = self._paced(record, planned, written, now)
         obj = record.obj
-        for told in _warnings(record, blueprint):
+        for told in self._preparer.warnings(record, blueprint):
             await record_event(self._cluster, obj, told, now)
         await self._applier.apply(record, planned, blueprint)
         for told in planned.tell:
@@ -207,6 +201,18 @@ class Controller:
             self.queue.add_at(record.uid, record.retry_at)
         if planned.again is not None:
             self.queue.add_at(record.uid, planned.again)
+
+    def _paced(self, record: Record, planned: Plan, written: Object, now: float) -> Plan:
+        """The plan without its record, if that only counts and has to wait for its turn."""
+        if planned.record is None:
+            return planned
+        wait = record.recorded_at + self._status_interval - self._clock.steady()
+        later = without_counting(planned, written) if wait > 0 else None
+        if later is None:
+            record.recorded_at = self._clock.steady()
+            return planned
+        self.queue.add_at(record.uid, now + wait)
+        return later
 
     async def _make_key_pairs(self, record: Record, needs: Collection[KeyPairNeed]) -> None:
         if SECRET in self._unwatched:
@@ -242,9 +248,10 @@ class Controller:
     def _put_off(self, record: Record, trouble: Trouble | None) -> None:
         """Try again later, the later the more often it has failed."""
         before = record.attempts if trouble else record.failures
-        delay = min(_FIRST_DELAY_SECONDS * 2**before, _LONGEST_DELAY_SECONDS)
-        when = self._clock.now() + delay * (1 + self._jitter.random() / 2)
-        after = min(before + 1, _MOST_DOUBLINGS)
+        after = before + 1
+        when = self._clock.now() + pause_after(
+            after, self._jitter, first=_FIRST_DELAY_SECONDS, longest=_LONGEST_DELAY_SECONDS
+        )
         if trouble:
             record.attempts = after
             record.retry_at = when
@@ -254,74 +261,3 @@ class Controller:
         else:
             record.failures = after
         self.queue.add_at(record.uid, when)
-
-    def _blueprint(self, record: Record) -> tuple[Blueprint, str]:
-        """The Job's blueprint, made anew when what it is made from has changed; what is wrong."""
-        assert record.obj is not None
-        assert record.job is not None
-        metadata = record.obj["metadata"]
-        forwarding = self._is_spread(record.job)
-        basis = (
-            record.obj.get("spec"), metadata.get("annotations"), metadata.get("labels"), forwarding
-        )  # fmt: skip
-        blueprint, malformed = record.blueprint, record.blueprint_of[1]
-        if blueprint is None or record.blueprint_of[0] != basis:
-            malformed = record.malformed
-            try:
-                blueprint = Blueprint(
-                    record.job, self._plugins, record.key_pairs, forwarding=forwarding
-                )
-            except MalformedObject as error:
-                malformed = malformed or str(error)
-                blueprint = Blueprint(without_templates(record.job), self._plugins)
-        if blueprint.key_pairs:
-            record.key_pairs |= stored_pairs(blueprint.key_pairs, record.owned)
-            blueprint = blueprint.with_key_pairs(record.key_pairs)
-        record.blueprint, record.blueprint_of = blueprint, (basis, malformed)
-        return blueprint, malformed
-
-    def _is_spread(self, job: Job) -> bool:
-        """Whether a Job's queue is spread over several clusters."""
-        queue = self.records.queues.get(job.spec.queue) or {}
-        return bool((queue.get("spec") or {}).get("extendClusters"))
-
-    def _surroundings(
-        self, record: Record, blueprint: Blueprint, malformed: str, *, attempt: bool
-    ) -> Surroundings:
-        assert record.job is not None
-        namespace = record.job.metadata.namespace
-        absent = tuple(
-            claim.name
-            for claim in blueprint.claims
-            if claim.spec is None and (namespace, claim.name) not in self.records.claims
-        )
-        return Surroundings(
-            group=record.group,
-            owned=record.owned,
-            commands=tuple(record.commands.values()),
-            priorities=self.records.priorities,
-            queue_exists=(record.job.spec.queue or "default") in self.records.queues,
-            absent_claims=absent,
-            forwarding=self._is_spread(record.job),
-            trouble=Trouble(MALFORMED, malformed) if malformed else record.trouble,
-            attempt=attempt and not malformed,
-        )
-
-
-def _warnings(record: Record, blueprint: Blueprint) -> list[Told]:
-    """What plugins warn of, once: it refuses nothing, and stands in no status."""
-    assert record.job is not None
-    if record.job.status.state.phase in FINAL:
-        return []
-    sentences = [
-        f"{problem.message}{f'; {problem.hint}' if problem.hint else ''}"
-        for problem in blueprint.problems
-        if problem.warning
-    ]
-    new = [one for one in dict.fromkeys(sentences) if one not in record.warned]
-    record.warned = frozenset(sentences)
-    return [Told("Warning", PLUGIN_WARNING, sentence) for sentence in new]
-
-
-def _labels(kind: Kind) -> dict[str, str] | None:
-    return _OURS if kind in SUPPORTING else None

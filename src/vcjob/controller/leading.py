@@ -22,6 +22,7 @@ import msgspec
 
 from vcjob.api.kinds import LEASE
 from vcjob.api.types import Object
+from vcjob.controller.backing_off import pause_after
 from vcjob.controller.clock import Clock, SystemClock
 from vcjob.controller.cluster import (
     AlreadyExists,
@@ -38,7 +39,6 @@ _SECONDS_AFTER_RELEASE = 1
 """How long a Lease lasts that was given back, for those who wait although nobody holds it."""
 
 _FIRST_DELAY_SECONDS = 0.25
-_MOST_DOUBLINGS = 10
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
@@ -172,7 +172,10 @@ class Leader:
         """Renew the Lease; returns when it is lost."""
         while (left := self._time_left()) > 0:
             if self._failures:
-                pause = self._after_failure()
+                pause = pause_after(
+                    self._failures, self._jitter, first=_FIRST_DELAY_SECONDS,
+                    longest=self._terms.retry_period,
+                )  # fmt: skip
             else:
                 pause = self._renewed + self._terms.retry_period - self._clock.steady()
             await self._clock.sleep(min(pause, left))
@@ -186,17 +189,10 @@ class Leader:
         """For how long (s) the Lease may be counted as ours."""
         return self._renewed + self._terms.renew_deadline - self._clock.steady()
 
-    def _after_failure(self) -> float:
-        doubled: float = _FIRST_DELAY_SECONDS * 2 ** min(self._failures - 1, _MOST_DOUBLINGS)
-        return min(doubled, self._terms.retry_period) * self._somewhat_less()
-
     def _until_next_look(self) -> float:
-        pause = self._terms.retry_period * self._somewhat_less()
+        pause = self._terms.retry_period * (1 - self._jitter.random() / 4)
         left = self._expiry.at - self._clock.steady()
         return min(pause, left) if left > 0 else pause
-
-    def _somewhat_less(self) -> float:
-        return 1 - self._jitter.random() / 4
 
     async def _try(self, seconds: float) -> bool | None:
         """Take or renew the Lease within ``seconds``; whether it is ours, None if nobody can tell.

@@ -20,6 +20,7 @@ from vcjob.api.types import Job, Object
 from vcjob.controller.cluster import EventType
 from vcjob.controller.reading import read_job, read_status
 from vcjob.core.blueprint import Blueprint
+from vcjob.core.draft import Told
 from vcjob.core.facts import PodFacts, pod_facts
 from vcjob.core.observed import Observed, Slot
 from vcjob.core.reasons import Trouble
@@ -40,7 +41,8 @@ class Record:
     to delete and that do not show it yet. ``trouble`` is what the last attempt failed for, to be
     tried again at ``retry_at``; ``attempts`` counts those that failed for trouble, ``failures``
     other failures in a row. ``key_pairs`` are those made for the Job or found, by name.
-    ``warned`` are the warnings of plugins that were told.
+    ``warned`` are the warnings that were told. ``recorded_at`` is when its status was last written
+    (steady clock).
     """
 
     uid: str
@@ -54,12 +56,13 @@ class Record:
     removing: dict[Slot, str] = field(default_factory=dict)
     blueprint: Blueprint | None = None
     blueprint_of: tuple[object, str] = ((), "")
-    warned: frozenset[str] = frozenset()
+    warned: frozenset[Told] = frozenset()
     key_pairs: dict[str, KeyPair] = field(default_factory=dict)
     trouble: Trouble | None = None
     retry_at: float = 0.0
     attempts: int = 0
     failures: int = 0
+    recorded_at: float = float("-inf")
 
     @property
     def is_empty(self) -> bool:

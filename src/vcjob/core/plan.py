@@ -31,7 +31,7 @@ from vcjob.core.observed import Observed, Slot
 from vcjob.core.occurrences import has_policies, is_current, occurrences
 from vcjob.core.phases import advance, count_pods
 from vcjob.core.reasons import MALFORMED, Trouble, waiting_reason
-from vcjob.core.status import difference, status_of
+from vcjob.core.status import difference, only_counts, status_of
 from vcjob.core.supporting import Owned, Remove, Step, group_steps, steps
 from vcjob.core.times import seconds_of
 from vcjob.core.waiting import waiting_tasks
@@ -85,6 +85,21 @@ class Plan(msgspec.Struct, frozen=True):
     again: float | None = None
     heard: frozenset[Slot] = frozenset()
     noted: Mapping[Slot, PodFacts] = {}
+
+
+def without_counting(planned: Plan, old_status: Object) -> Plan | None:
+    """The same without its record, if that decides nothing and may be written later; else None.
+
+    What was seen of pods stays to be looked at again. A plan that removes pods is recorded first:
+    that they are no longer among those that live tells our own deletions from those of others.
+    """
+    decides = (
+        planned.amend, planned.handled_commands, planned.remove_group, planned.remove, planned.tell,
+        planned.delete_job,
+    )  # fmt: skip
+    if any(decides) or planned.record is None or not only_counts(old_status, planned.record):
+        return None
+    return msgspec.structs.replace(planned, record=None, heard=frozenset(), noted={})
 
 
 def plan(
@@ -306,4 +321,4 @@ def _again(draft: Draft, job: Job, before: Phase, now: float, *, more: bool) -> 
     return max(min(times), now) if times else None
 
 
-__all__ = ["BATCH", "Plan", "Surroundings", "Trouble", "plan", "trouble_of"]
+__all__ = ["BATCH", "Plan", "Surroundings", "Trouble", "plan", "trouble_of", "without_counting"]

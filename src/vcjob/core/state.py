@@ -109,5 +109,16 @@ def encode_state(state: State) -> str:
     return _encode(state).decode()
 
 
+def differ_in_pods_only(one: str, other: str) -> bool:
+    """Whether two encoded states tell the same course, of pods that have come or ended since."""
+    try:
+        first, second = _decode(one), _decode(other)
+    except msgspec.MsgspecError:
+        return False
+    return msgspec.structs.replace(first, alive={}, done={}) == msgspec.structs.replace(
+        second, alive={}, done={}
+    )
+
+
 def _set(text: str | None) -> IndexSet:
     return IndexSet.parse(text) if text else NO_INDICES

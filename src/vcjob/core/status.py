@@ -13,7 +13,7 @@ from vcjob.core.draft import Draft
 from vcjob.core.facts import PodPhase
 from vcjob.core.indices import IndexSet
 from vcjob.core.phases import Counts, cleaned_up
-from vcjob.core.state import encode_state
+from vcjob.core.state import differ_in_pods_only, encode_state
 from vcjob.core.times import duration_of, seconds_of, timestamp
 
 
@@ -59,6 +59,22 @@ def difference(old: Object, new: Object) -> Object | None:
         elif before != value or key not in old:
             patch[key] = value
     return patch or None
+
+
+def only_counts(old: Object, patch: Object) -> bool:
+    """Whether a patch of the status ``old`` decides nothing: it says how many pods are in which
+    phase, which live and which have Succeeded.
+
+    It may come late: what it says is told by the pods themselves, except of pods that somebody
+    deletes just before the controller dies.
+    """
+    if patch.keys() - {*Counts.__struct_fields__, "taskStatusCount", "controlledResources"}:
+        return False
+    marks = patch.get("controlledResources", {})
+    if not marks:
+        return True
+    before = (old.get("controlledResources") or {}).get(STATE_KEY, "")
+    return marks.keys() == {STATE_KEY} and differ_in_pods_only(before, marks[STATE_KEY] or "")
 
 
 def _recorded(draft: Draft) -> Any:

@@ -76,7 +76,7 @@ async def missing_kinds(cluster: KubernetesCluster) -> list[str]:
 def questions(options: OperatorOptions) -> Iterator[Question]:
     """Every right that an operator with these options needs, but for those told elsewhere.
 
-    Of the Leases, those who use them tell.
+    Of the Leases, those who use them tell; and that there is no default Queue, who misses it.
     """
     for right in granted(options.installation):
         if right.account != OPERATOR or right.feature in _TOLD_ELSEWHERE:
@@ -89,7 +89,12 @@ def questions(options: OperatorOptions) -> Iterator[Question]:
                     yield Question(right, verb, namespace, name)
 
 
-_TOLD_ELSEWHERE = {Feature.ELECTION, Feature.BESIDE, Feature.TAKING_OVER}
+_TOLD_ELSEWHERE = {
+    Feature.ELECTION,
+    Feature.BESIDE,
+    Feature.TAKING_OVER,
+    Feature.DEFAULT_QUEUE,
+}
 
 
 def _namespaces(right: Right, options: OperatorOptions) -> tuple[str, ...]:

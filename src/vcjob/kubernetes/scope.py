@@ -35,8 +35,12 @@ class Scope(msgspec.Struct, frozen=True):
         return not kind.namespaced and not self.cluster_scoped
 
     def places(self, kind: Kind, namespace: str | None) -> tuple[str | None, ...]:
-        """The namespaces to ask for objects of a kind, None standing for all at once."""
-        if namespace is not None or not kind.namespaced or not self.namespaces:
+        """The namespaces to ask for objects of a kind, None standing for all at once.
+
+        Pods of others take room on nodes wherever they are.
+        """
+        whole = not kind.namespaced or not self.namespaces or (kind == POD and self.all_pods)
+        if namespace is not None or whole:
             return (namespace,)
         return self.namespaces
 

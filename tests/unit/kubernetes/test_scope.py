@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vcjob.api.kinds import CONFIG_MAP, POD, QUEUE
+from vcjob.api.kinds import CONFIG_MAP, JOB, POD, QUEUE
 from vcjob.controller.cluster import Gone
 from vcjob.kubernetes.scope import EVERYTHING, Scope, versions_of, versions_text
 
@@ -17,6 +17,8 @@ def test_places_to_ask() -> None:
     assert SOME.places(POD, "a") == ("a",)
     assert SOME.places(QUEUE, None) == (None,)
     assert Scope(("a",)).places(POD, None) == ("a",)
+    assert Scope(("a", "b"), all_pods=True).places(POD, None) == (None,)
+    assert Scope(("a", "b"), all_pods=True).places(JOB, None) == ("a", "b")
 
 
 def test_what_is_in_no_namespace_may_be_hidden() -> None:

@@ -201,6 +201,15 @@ RIGHTS: tuple[Right, ...] = (
         why="What others' pods use up. `--scheduler volcano` leaves this out.",
     ),
     Right(
+        feature=Feature.BUILTIN,
+        kind=POD_GROUP,
+        subresource="status",
+        verbs=("patch",),
+        unasked=("patch",),
+        why="Never asked for: by Volcano's definition and ours PodGroups have no status of their "
+        "own, but somebody else's may give them one, where it then tells how gangs stand.",
+    ),
+    Right(
         feature=Feature.ELECTION,
         kind=LEASE,
         verbs=("get", "patch"),
@@ -316,7 +325,7 @@ def _is_needed(right: Right, installation: Installation) -> bool:
         case Feature.DEFAULT_QUEUE:
             return not installation.beside_volcano
         case Feature.BUILTIN:
-            return installation.scheduler != "volcano"
+            return installation.gang_scheduler != "volcano"
         case Feature.TAKING_OVER:
             return installation.take_over
         case _:

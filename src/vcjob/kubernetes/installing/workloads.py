@@ -25,6 +25,8 @@ SERVICE_PORT = 443
 USER = 65532
 """Not root, and by custom nobody's: the Dockerfile's user."""
 
+_HEALTH: Object = {"name": "health", "containerPort": HEALTH_PORT}
+_COMMON = (f"--health-address=:{HEALTH_PORT}", "--log-format=json")
 _GRACE_SECONDS = 30
 _REPLICAS_AWAY = 1
 _OPERATOR_RESOURCES = {
@@ -41,8 +43,7 @@ def operator(installation: Installation) -> Iterator[Object]:
     """What runs ``vcjob operator``."""
     container = {
         **_container("operator", installation, operator_arguments(installation)),
-        "ports": [{"name": "health", "containerPort": HEALTH_PORT}],
-        **_probes("HTTP", "health"),
+        "ports": [_HEALTH],
         "resources": _OPERATOR_RESOURCES,
     }
     yield _deployment(OPERATOR, "operator", installation, container)
@@ -53,8 +54,7 @@ def webhook(installation: Installation) -> Iterator[Object]:
     """What runs ``vcjob webhook``, and the Service by which API servers reach it."""
     container = {
         **_container("webhook", installation, webhook_arguments(installation)),
-        "ports": [{"name": "webhook", "containerPort": WEBHOOK_PORT}],
-        **_probes("HTTPS", "webhook"),
+        "ports": [{"name": "webhook", "containerPort": WEBHOOK_PORT}, _HEALTH],
         "resources": _WEBHOOK_RESOURCES,
     }
     yield {
@@ -76,8 +76,7 @@ def operator_arguments(installation: Installation) -> list[str]:
         "operator",
         f"--scheduler={installation.gang_scheduler}",
         f"--lease-namespace={installation.namespace}",
-        f"--health-address=:{HEALTH_PORT}",
-        "--log-format=json",
+        *_COMMON,
     ]
     if installation.namespaces:
         arguments.append(f"--namespaces={','.join(installation.namespaces)}")
@@ -93,6 +92,7 @@ def webhook_arguments(installation: Installation) -> list[str]:
         f"--address=:{WEBHOOK_PORT}",
         f"--namespace={installation.namespace}",
         f"--service={WEBHOOK}",
+        *_COMMON,
     ]
     return arguments + _allowed(installation)
 
@@ -108,6 +108,8 @@ def _container(name: str, installation: Installation, arguments: list[str]) -> O
         "image": installation.image,
         "imagePullPolicy": "IfNotPresent",
         "args": arguments,
+        "livenessProbe": {**_asks("/healthz"), "periodSeconds": 10, "failureThreshold": 6},
+        "readinessProbe": {**_asks("/readyz"), "periodSeconds": 5},
         "securityContext": {
             "allowPrivilegeEscalation": False,
             "readOnlyRootFilesystem": True,
@@ -116,14 +118,8 @@ def _container(name: str, installation: Installation, arguments: list[str]) -> O
     }
 
 
-def _probes(scheme: str, port: str) -> Object:
-    def asks(path: str) -> Object:
-        return {"httpGet": {"path": path, "port": port, "scheme": scheme}}
-
-    return {
-        "livenessProbe": {**asks("/healthz"), "periodSeconds": 10, "failureThreshold": 6},
-        "readinessProbe": {**asks("/readyz"), "periodSeconds": 5},
-    }
+def _asks(path: str) -> Object:
+    return {"httpGet": {"path": path, "port": _HEALTH["name"], "scheme": "HTTP"}}
 
 
 def _deployment(name: str, component: str, installation: Installation, container: Object) -> Object:

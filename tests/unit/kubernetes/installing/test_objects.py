@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
+import click
 import pytest
 
 from vcjob.admission.configurations import (
@@ -13,9 +14,11 @@ from vcjob.admission.configurations import (
 )
 from vcjob.api.kinds import NAMESPACE as NAMESPACE_KIND
 from vcjob.api.kinds import QUEUE, SERVICE
+from vcjob.api.names import WIDENING
 from vcjob.api.schema.fields import check_fields
 from vcjob.api.schema.pods import POD_SPEC
 from vcjob.api.types import Object
+from vcjob.cli.main import cli
 from vcjob.core.checks.objects import check_object
 from vcjob.kubernetes.beside_volcano import CONTROLLER_LEASE
 from vcjob.kubernetes.beside_volcano import NAMESPACE as OF_VOLCANO
@@ -84,11 +87,28 @@ def test_pods_meet_the_restricted_standard() -> None:
 def test_probes_and_ports_fit_each_other_and_the_arguments() -> None:
     for pod in pods():
         [container] = pod["spec"]["containers"]
-        [port] = container["ports"]
+        ports = {port["name"]: str(port["containerPort"]) for port in container["ports"]}
         for probe in ("livenessProbe", "readinessProbe"):
-            assert container[probe]["httpGet"]["port"] == port["name"]
+            assert container[probe]["httpGet"]["port"] == "health"
         listens = [one for one in container["args"] if "address=" in one]
-        assert [one.rpartition(":")[2] for one in listens] == [str(port["containerPort"])]
+        assert {one.rpartition(":")[2] for one in listens} == set(ports.values())
+        assert f"--health-address=:{ports['health']}" in listens
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"take_over": True, "third_party_plugins": True, "allowed_annotations": WIDENING},
+        {"namespaces": ("a", "b"), "scheduler": "builtin", "namespace": "mine"},
+    ],
+)
+def test_arguments_are_options_that_the_commands_have(options: dict[str, Any]) -> None:
+    for pod in pods(Installation(**options)):
+        name, *arguments = pod["spec"]["containers"][0]["args"]
+        command = cli.get_command(click.Context(cli), name)
+        assert command is not None
+        command.make_context(name, list(arguments))  # raises UsageError
 
 
 def test_selectors_match_the_pods_of_their_own_deployment_only() -> None:

@@ -10,20 +10,33 @@ import pytest
 from authorizing import Authorizer, AuthorizingCluster
 from faults import Fault, Faulty
 from replay import Replay
-from simulation import Simulation
+from simulation import ManualClock, Simulation
 
+from vcjob.admission.certificates import CERTIFICATE, OwnCertificate
+from vcjob.admission.configurations import webhook_configurations
+from vcjob.admission.lookups import KINDS as LOOKED_UP
+from vcjob.admission.lookups import Lookups
+from vcjob.admission.readiness import Readiness
 from vcjob.api.defaults import apply_defaults
 from vcjob.api.kinds import (
     CONFIG_MAP,
+    MUTATING_WEBHOOK_CONFIGURATION,
     NETWORK_POLICY,
     SECRET,
     SERVICE,
     SUPPORTING,
+    VALIDATING_WEBHOOK_CONFIGURATION,
     Kind,
 )
 from vcjob.api.types import Object
 from vcjob.controller.cluster import Cluster
-from vcjob.kubernetes.installing.installation import NAMESPACE, OPERATOR, WEBHOOK, Installation
+from vcjob.kubernetes.installing.installation import (
+    CERTIFICATE_SECRET,
+    NAMESPACE,
+    OPERATOR,
+    WEBHOOK,
+    Installation,
+)
 from vcjob.kubernetes.installing.rights import HEADINGS, RIGHTS, Feature, Right, row
 from vcjob.kubernetes.installing.roles import roles
 from vcjob.local.store import Store
@@ -203,3 +216,31 @@ def test_the_document_shows_the_table(account: str) -> None:
     lines = [f"| {' | '.join(cells)} |\n".replace("|  |", "| |") for cells in rows]
     table = "".join([lines[0], f"|{'---|' * len(HEADINGS)}\n", *lines[1:]])
     assert table in SECURITY, f"docs/security.md needs this table:\n{table}"
+
+
+def test_rights_of_the_webhook_are_what_it_asks_for() -> None:
+    authorizer = Authorizer(roles(Installation()), WEBHOOK, NAMESPACE)
+
+    async def work() -> None:
+        clock = ManualClock(1_800_000_000.0)
+        store = Store(clock.now)
+        kinds = (MUTATING_WEBHOOK_CONFIGURATION, VALIDATING_WEBHOOK_CONFIGURATION)
+        for kind, one in zip(kinds, webhook_configurations(NAMESPACE), strict=True):
+            await store.create(kind, one)
+        cluster = AuthorizingCluster(store, authorizer)
+        readiness = Readiness((CERTIFICATE, *(kind.plural for kind in LOOKED_UP)))
+        certificate = OwnCertificate(cluster, NAMESPACE, WEBHOOK, readiness, clock)
+        await certificate.look()
+        spoilt = {"data": {"tls.crt": None}}
+        await store.patch(SECRET, NAMESPACE, CERTIFICATE_SECRET, spoilt)
+        await certificate.look()
+        following = asyncio.create_task(Lookups(cluster, readiness).follow())
+        while not readiness.ready or len(authorizer.asked) < len(wanted):  # noqa: ASYNC110
+            await asyncio.sleep(0)
+        following.cancel()
+        await asyncio.gather(following, return_exceptions=True)
+
+    wanted = needs(right for right in RIGHTS if right.account == WEBHOOK)
+    asyncio.run(asyncio.wait_for(work(), 30))
+    assert authorizer.refused == set()
+    assert {(one.group, one.resource, one.verb) for one in authorizer.asked} == wanted

@@ -1,0 +1,101 @@
+"""What a plan is made from: a Job's blueprint, and what there is around its pods."""
+
+from collections.abc import Collection
+
+from vcjob.api.problems import Problem
+from vcjob.api.types import Job, MalformedObject
+from vcjob.controller.key_pairs import stored_pairs
+from vcjob.controller.reading import without_templates
+from vcjob.controller.records import Record, Records
+from vcjob.core.actions import FINAL
+from vcjob.core.blueprint import Blueprint
+from vcjob.core.draft import Told
+from vcjob.core.permission import as_allowed
+from vcjob.core.plan import Surroundings
+from vcjob.core.reasons import MALFORMED, PLUGIN_WARNING, Trouble
+from vcjob.plugins.registry import Registry
+
+
+class Preparer:
+    """Prepares Jobs for planning.
+
+    Args:
+        records: what is known.
+        plugins: the plugins that Jobs may use.
+        allowed_annotations: those of our annotations that widen rights and work here; None: all.
+    """
+
+    def __init__(
+        self, records: Records, plugins: Registry, allowed_annotations: Collection[str] | None
+    ) -> None:
+        self._records = records
+        self._plugins = plugins
+        self._allowed = allowed_annotations
+
+    def blueprint(self, record: Record) -> tuple[Blueprint, str]:
+        """The Job's blueprint, made anew when what it is made from has changed; what is wrong."""
+        assert record.obj is not None
+        assert record.job is not None
+        metadata = record.obj["metadata"]
+        forwarding = self._is_spread(record.job)
+        basis = (
+            record.obj.get("spec"), metadata.get("annotations"), metadata.get("labels"), forwarding
+        )  # fmt: skip
+        blueprint, malformed = record.blueprint, record.blueprint_of[1]
+        if blueprint is None or record.blueprint_of[0] != basis:
+            malformed = record.malformed
+            job, _ = as_allowed(record.job, self._allowed)
+            try:
+                blueprint = Blueprint(job, self._plugins, record.key_pairs, forwarding=forwarding)
+            except MalformedObject as error:
+                malformed = malformed or str(error)
+                blueprint = Blueprint(without_templates(job), self._plugins)
+        if blueprint.key_pairs:
+            record.key_pairs |= stored_pairs(blueprint.key_pairs, record.owned)
+            blueprint = blueprint.with_key_pairs(record.key_pairs)
+        record.blueprint, record.blueprint_of = blueprint, (basis, malformed)
+        return blueprint, malformed
+
+    def _is_spread(self, job: Job) -> bool:
+        """Whether a Job's queue is spread over several clusters."""
+        queue = self._records.queues.get(job.spec.queue) or {}
+        return bool((queue.get("spec") or {}).get("extendClusters"))
+
+    def surroundings(
+        self, record: Record, blueprint: Blueprint, malformed: str, *, attempt: bool
+    ) -> Surroundings:
+        """What there is around a Job's pods; ``attempt`` is whether its trouble is tried again."""
+        assert record.job is not None
+        namespace = record.job.metadata.namespace
+        absent = tuple(
+            claim.name
+            for claim in blueprint.claims
+            if claim.spec is None and (namespace, claim.name) not in self._records.claims
+        )
+        return Surroundings(
+            group=record.group,
+            owned=record.owned,
+            commands=tuple(record.commands.values()),
+            priorities=self._records.priorities,
+            queue_exists=(record.job.spec.queue or "default") in self._records.queues,
+            absent_claims=absent,
+            forwarding=self._is_spread(record.job),
+            trouble=Trouble(MALFORMED, malformed) if malformed else record.trouble,
+            attempt=attempt and not malformed,
+        )
+
+    def warnings(self, record: Record, blueprint: Blueprint) -> list[Told]:
+        """What plugins warn of and what is ignored, once: it stands in no status."""
+        assert record.job is not None
+        if record.job.status.state.phase in FINAL:
+            return []
+        _, found = as_allowed(record.job, self._allowed)
+        warnings = [*found, *(_told(one) for one in blueprint.problems if one.warning)]
+        new = [one for one in dict.fromkeys(warnings) if one not in record.warned]
+        record.warned = frozenset(warnings)
+        return new
+
+
+def _told(problem: Problem) -> Told:
+    sentence = f"{problem.message}{f'; {problem.hint}' if problem.hint else ''}"
+    return Told("Warning", PLUGIN_WARNING, sentence)
