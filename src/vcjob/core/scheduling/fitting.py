@@ -75,6 +75,8 @@ class Nodes:
     def place(self, pods: Iterable[tuple[PodShape, int]]) -> dict[PodShape, dict[str, int]]:
         """Put as many of these pods as fit onto nodes; returns how many of each went where."""
         placed, room = self._arranged(pods)
+        if room and self._empty is self:
+            self._empty = None  # not any more
         self._room.update(room)
         for shape, fits in self._fits.items():
             for name in room.keys() & self._candidates(shape.demands).keys():
