@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from authorizing import Authorizer
+from authorizing import Asked, Authorizer
 from operators import OWN, VOLCANO, Cluster, Operator, cluster, job, operators, phase
 
 from vcjob.api.kinds import JOB, QUEUE
@@ -87,18 +87,21 @@ def test_jobs_run_with_the_rights_of_the_installation(
 def test_rights_beside_those_about_jobs_are_used(
     there: Cluster, install: Callable[[Installation], tuple[Operator, Authorizer]]
 ) -> None:
+    holds: set[Asked] = set()
     operator, plain = install(Installation())
     live(there, "one")
     operator.end()
-    operator, holding = install(Installation(take_over=True))
-    live(there, "two")
-    operator.end()
-    asked = {(one.group, one.resource, one.verb) for one in plain.asked | holding.asked}
+    for name in ("two", "three"):  # makes the Lease of Volcano's controller, then finds it
+        operator, holding = install(Installation(take_over=True))
+        live(there, name)
+        operator.end()
+        holds |= holding.asked
+    asked = {(one.group, one.resource, one.verb) for one in plain.asked | holds}
     for right in RIGHTS:
         if right.account == OPERATOR and right.feature in OF_A_CLUSTER | {Feature.TAKING_OVER}:
             for verb in set(right.verbs) - set(right.unasked):
                 assert (right.kind.group, right.resource, verb) in asked
-    held = {one.verb for one in holding.asked if one.namespace == VOLCANO}
+    held = {one.verb for one in holds if one.namespace == VOLCANO}
     assert held == {"get", "create", "patch"}
 
 

@@ -1,7 +1,6 @@
 """The controller of Jobs: watches in, plans made and carried out, until it is cancelled."""
 
 import asyncio
-import contextlib
 import logging
 import random
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -12,7 +11,7 @@ from vcjob.controller.applying import Applier, InTheWay
 from vcjob.controller.backing_off import pause_after
 from vcjob.controller.caches import Caches
 from vcjob.controller.clock import Clock, SystemClock
-from vcjob.controller.cluster import Cluster, ClusterError, EventType, NotFound
+from vcjob.controller.cluster import Cluster, ClusterError, EventType, Forbidden, NotFound
 from vcjob.controller.garbage import rarely_collected
 from vcjob.controller.key_pairs import MakeKeyPair, make_key_pair, stored_pairs
 from vcjob.controller.log_context import current_job
@@ -228,12 +227,16 @@ class Controller:
             raise InTheWay(Trouble("KeysNotMade", message)) from error
 
     async def _look_for_secrets(self, record: Record, names: Iterable[str]) -> None:
-        """Read what an earlier controller may have left."""
+        """Read what an earlier controller may have left; raises InTheWay without the right to."""
         assert record.obj is not None
         for name in sorted(names):
-            with contextlib.suppress(NotFound):
+            try:
                 secret = await self._cluster.get(SECRET, record.obj["metadata"]["namespace"], name)
-                self.records.take(SECRET, EventType.MODIFIED, secret, quietly=True)
+            except NotFound:
+                continue
+            except Forbidden as error:
+                raise InTheWay(Trouble(f"{SECRET}Error", str(error))) from error
+            self.records.take(SECRET, EventType.MODIFIED, secret, quietly=True)
 
     async def _delete_job(self, obj: Object) -> None:
         metadata = obj["metadata"]

@@ -8,6 +8,7 @@ from simulation import Simulation, simulated
 
 from vcjob.api.kinds import JOB, SECRET, Kind
 from vcjob.api.names import ssh_secret_name
+from vcjob.api.types import Object
 from vcjob.controller.cluster import Forbidden, ObjectList
 
 NAME = "j"
@@ -23,6 +24,15 @@ class SecretsByName(Faulty):
         if kind == SECRET:
             raise Forbidden("secrets is forbidden: cannot list")
         return await super().list(kind, namespace, labels)
+
+
+class NoSecrets(SecretsByName):
+    """A cluster that lets nobody read Secrets."""
+
+    async def get(self, kind: Kind, namespace: str, name: str) -> Object:
+        if kind == SECRET:
+            raise Forbidden("secrets is forbidden: cannot get")
+        return await super().get(kind, namespace, name)
 
 
 def by_name(story: Callable[[Simulation], Awaitable[Any]]) -> None:
@@ -92,6 +102,18 @@ def test_somebody_elses_secret_is_in_the_way_and_stays() -> None:
         assert "id_rsa" in (await s.store.get(SECRET, s.namespace, OURS))["data"]
 
     by_name(story)
+
+
+def test_without_the_right_to_read_secrets_the_job_says_so() -> None:
+    async def story(s: Simulation) -> None:
+        await s.create_job(job())
+        await s.settle()
+        state = (await s.status(NAME))["state"]
+        assert state["reason"] == "SecretError"
+        assert "secrets is forbidden" in state["message"]
+
+    options = {"unwatched": (SECRET,)}
+    simulated(story, wrap=NoSecrets, controller_options=options)
 
 
 def test_nothing_is_remembered_of_a_job_that_is_gone() -> None:
