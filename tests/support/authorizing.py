@@ -3,6 +3,7 @@
 Source: Kubernetes documentation, "Using RBAC Authorization".
 """
 
+import asyncio
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -30,12 +31,14 @@ class Authorizer:
     """What the roles among some objects let a ServiceAccount do.
 
     ``asked`` are the requests that were allowed, ``refused`` those that were not.
+    ``more`` is set at each that was.
     """
 
     def __init__(self, objects: Iterable[Object], account: str, namespace: str) -> None:
         self._rules = list(_rules_of(list(objects), account, namespace))
         self.asked: set[Asked] = set()
         self.refused: set[Asked] = set()
+        self.more = asyncio.Event()
 
     def allows(self, asked: Asked) -> bool:
         """Whether a rule allows the request."""
@@ -47,6 +50,7 @@ class Authorizer:
             self.refused.add(asked)
             raise Forbidden(f"{asked.resource}.{asked.group} is forbidden: cannot {asked.verb}")
         self.asked.add(asked)
+        self.more.set()
 
 
 def _rules_of(

@@ -235,8 +235,9 @@ def test_rights_of_the_webhook_are_what_it_asks_for() -> None:
         await store.patch(SECRET, NAMESPACE, CERTIFICATE_SECRET, spoilt)
         await certificate.look()
         following = asyncio.create_task(Lookups(cluster, readiness).follow())
-        while not readiness.ready or len(authorizer.asked) < len(wanted):  # noqa: ASYNC110
-            await asyncio.sleep(0)
+        while len(authorizer.asked) < len(wanted):
+            authorizer.more.clear()
+            await authorizer.more.wait()
         following.cancel()
         await asyncio.gather(following, return_exceptions=True)
 
