@@ -9,6 +9,7 @@ import logging
 import math
 import random
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 
 from vcjob.api.kinds import (
     COMMAND,
@@ -35,12 +36,43 @@ _OURS = {MANAGED_BY: MANAGED_BY_VALUE}
 _FIRST_PAUSE_SECONDS = 0.2
 _LONGEST_PAUSE_SECONDS = 30.0
 _WATCH_TRIES = 3
-"""After so many broken watches of a kind without any news in between it is listed anew."""
+"""Each time that so many watches of a kind broke without any news it is listed anew."""
 
 _SURE_SECONDS = 10.0
 """A watch that was begun so long ago and did not break since is taken to work."""
 
 _log = logging.getLogger(__name__)
+
+
+@dataclass
+class _Trying:
+    """Something that may fail again and again, and what is wrong with it.
+
+    ``until``: the steady clock's time up to which the sentence is believed.
+    """
+
+    failures: int = 0
+    at_least: float = 0.0  # seconds that the server asked us to wait
+    wrong: str = ""
+    until: float = math.inf
+
+    def fail(self, sentence: str, error: ClusterError) -> None:
+        """Once more it did not work."""
+        self.failures += 1
+        self.at_least = (isinstance(error, Unavailable) and error.retry_after) or 0.0
+        _log.log(logging.DEBUG if sentence == self.wrong else logging.WARNING, "%s", sentence)
+        self.wrong, self.until = sentence, math.inf
+
+    def succeed(self) -> None:
+        """It works."""
+        self.failures, self.at_least, self.wrong = 0, 0.0, ""
+
+    def pause(self, jitter: random.Random) -> float:
+        """Seconds to wait before the next try."""
+        seconds = pause_after(
+            self.failures, jitter, first=_FIRST_PAUSE_SECONDS, longest=_LONGEST_PAUSE_SECONDS
+        )
+        return max(seconds, self.at_least)
 
 
 class Caches:
@@ -68,9 +100,8 @@ class Caches:
         self._clock = clock
         self._jitter = jitter
         self._listed = dict.fromkeys(self._kinds, False)
-        self._failures = dict.fromkeys(self._kinds, 0)
-        self._at_least = dict.fromkeys(self._kinds, 0.0)  # seconds that the server asked us to wait
-        self._wrong: dict[Kind, tuple[str, float]] = {}  # until when a sentence is believed
+        self._lists = {kind: _Trying() for kind in self._kinds}
+        self._watches = {kind: _Trying() for kind in self._kinds}
         self._all_listed = asyncio.Event()
 
     @property
@@ -82,7 +113,12 @@ class Caches:
     def troubles(self) -> Mapping[Kind, str]:
         """Which kinds cannot be listed or watched at the moment, one sentence each."""
         now = self._clock.steady()
-        return {kind: text for kind, (text, until) in self._wrong.items() if now <= until}
+        return {
+            kind: trying.wrong
+            for tryings in (self._watches, self._lists)  # a list that fails is the worse of the two
+            for kind, trying in tryings.items()
+            if trying.wrong and now <= trying.until
+        }
 
     async def until_synced(self) -> None:
         """Return when every kind is known as a whole."""
@@ -105,7 +141,7 @@ class Caches:
             if len(since) == len(self._kinds):
                 return since
             failed = [kind for kind in self._kinds if kind not in since]
-            await self._clock.sleep(self._pause(failed[0]))
+            await self._clock.sleep(self._lists[failed[0]].pause(self._jitter))
             for kind in failed:
                 await self._list(kind)
             # What was listed first may have changed long ago: once more.
@@ -113,61 +149,49 @@ class Caches:
     async def _list(self, kind: Kind) -> str:
         """The version from which to watch, however long it takes."""
         while (version := await self._try_list(kind)) is None:
-            await self._clock.sleep(self._pause(kind))
+            await self._clock.sleep(self._lists[kind].pause(self._jitter))
         return version
 
     async def _try_list(self, kind: Kind) -> str | None:
         try:
             listed = await self._cluster.list(kind, labels=labels_of(kind))
         except ClusterError as error:
-            self._note(kind, f"cannot list {kind.plural}: {error}", error)
+            self._lists[kind].fail(f"cannot list {kind.plural}: {error}", error)
             self._set_listed(kind, False)
             return None
         self._records.replace(kind, listed.items)
-        self._failures[kind] = 0
-        self._wrong.pop(kind, None)
+        self._lists[kind].succeed()
         self._set_listed(kind, True)
         return listed.resource_version
 
     async def _follow(self, kind: Kind, since: str) -> None:
+        trying = self._watches[kind]
         while True:
+            began = self._clock.steady()
+            is_old = False
             try:
                 async for event in self._cluster.watch(kind, since, labels=labels_of(kind)):
                     since = event.object["metadata"]["resourceVersion"]
-                    self._failures[kind] = 0
+                    trying.succeed()
                     if event.type is not EventType.BOOKMARK:
                         self._records.take(kind, event.type, event.object)
-            except Gone:
-                since = await self._list(kind)
-                continue
+                raise Unavailable("the stream ended")  # nobody promised that it would
+            except Gone as error:
+                is_old = True
+                if trying.failures:  # again, and without news in between
+                    trying.fail(f"cannot watch {kind.plural}: {error}", error)
+                else:
+                    trying.failures = 1
             except ClusterError as error:
-                self._note(kind, f"cannot watch {kind.plural}: {error}", error)
-            else:
-                self._failures[kind] += 1  # nobody promised that it would end
-            seconds = self._pause(kind)
-            if kind in self._wrong:
-                until = self._clock.steady() + seconds + _SURE_SECONDS
-                self._wrong[kind] = self._wrong[kind][0], until
-            await self._clock.sleep(seconds)
-            if self._failures[kind] >= _WATCH_TRIES:
+                if self._clock.steady() - began > _SURE_SECONDS:
+                    trying.succeed()  # it did work meanwhile
+                trying.fail(f"cannot watch {kind.plural}: {error}", error)
+            if not is_old or trying.failures > 1:
+                seconds = trying.pause(self._jitter)
+                trying.until = self._clock.steady() + seconds + _SURE_SECONDS
+                await self._clock.sleep(seconds)
+            if is_old or trying.failures % _WATCH_TRIES == 0:
                 since = await self._list(kind)
-
-    def _note(self, kind: Kind, sentence: str, error: ClusterError) -> None:
-        self._failures[kind] += 1
-        self._at_least[kind] = (isinstance(error, Unavailable) and error.retry_after) or 0.0
-        before = self._wrong.get(kind, ("", 0.0))[0]
-        _log.log(logging.DEBUG if sentence == before else logging.WARNING, "%s", sentence)
-        self._wrong[kind] = sentence, math.inf
-
-    def _pause(self, kind: Kind) -> float:
-        """Seconds to wait before the next try."""
-        seconds = pause_after(
-            self._failures[kind],
-            self._jitter,
-            first=_FIRST_PAUSE_SECONDS,
-            longest=_LONGEST_PAUSE_SECONDS,
-        )
-        return max(seconds, self._at_least[kind])
 
     def _set_listed(self, kind: Kind, listed: bool) -> None:
         self._listed[kind] = listed

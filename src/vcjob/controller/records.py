@@ -218,8 +218,7 @@ class Records:
             record.owned.pop((kind, name), None)
         if record.is_empty:
             del self.by_uid[owner]
-        else:
-            self._changed(owner)
+        self._changed(owner)
 
     def _forget_pod(self, record: Record, name: str, uid: str) -> None:
         task, _, index = name.rpartition("-")

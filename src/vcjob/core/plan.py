@@ -90,8 +90,9 @@ class Plan(msgspec.Struct, frozen=True):
 def without_counting(planned: Plan, old_status: Object) -> Plan | None:
     """The same without its record, if that decides nothing and may be written later; else None.
 
-    What was seen of pods stays to be looked at again. A plan that removes pods is recorded first:
-    that they are no longer among those that live tells our own deletions from those of others.
+    Pods that have Succeeded and are gone stay to be noted: nothing else tells of them. A plan that
+    removes pods is recorded first: that they are no longer among those that live tells our own
+    deletions from those of others.
     """
     decides = (
         planned.amend, planned.handled_commands, planned.remove_group, planned.remove, planned.tell,
@@ -99,7 +100,12 @@ def without_counting(planned: Plan, old_status: Object) -> Plan | None:
     )  # fmt: skip
     if any(decides) or planned.record is None or not only_counts(old_status, planned.record):
         return None
-    return msgspec.structs.replace(planned, record=None, heard=frozenset(), noted={})
+    noted = {
+        slot: facts
+        for slot, facts in planned.noted.items()
+        if facts.ended is not PodPhase.SUCCEEDED
+    }
+    return msgspec.structs.replace(planned, record=None, noted=noted)
 
 
 def plan(

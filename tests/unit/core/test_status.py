@@ -1,11 +1,14 @@
-"""The patch from one status to another."""
+"""The patch from one status to another, and what kind of patch it is."""
 
+import json
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vcjob.core.status import difference
+from vcjob.api.names import STATE_KEY
+from vcjob.core.status import difference, only_counts
 from vcjob.local.merge_patch import merge_patch
 
 values = st.recursive(
@@ -23,3 +26,33 @@ def test_the_difference_as_a_merge_patch_makes_one_into_the_other(old: Any, new:
         assert old == new
     else:
         assert merge_patch(old, patch) == new
+
+
+_STATE = {"v": 1, "l": {"w": "0-2"}, "g": "u"}
+
+
+def _marks(**changed: Any) -> dict[str, Any]:
+    return {"controlledResources": {STATE_KEY: json.dumps({**_STATE, **changed})}}
+
+
+@pytest.mark.parametrize(
+    ("patch", "counts"),
+    [
+        ({"running": 2, "pending": None}, True),
+        ({"taskStatusCount": {"w": {"phase": {"Running": 2}}}}, True),
+        (_marks(l={"w": "0"}, d={"w": "1"}), True),
+        (_marks(g="other"), False),
+        (_marks(t=[{"t": "w", "i": "0", "r": 1}]), False),
+        ({"controlledResources": {STATE_KEY: None}}, False),
+        ({"controlledResources": {"plugin-svc": "svc"}}, False),
+        ({"running": 2, "state": {"phase": "Running"}}, False),
+        ({"state": {"reason": "x"}}, False),
+        ({"version": 1}, False),
+        ({"retryCount": 1}, False),
+        ({"minAvailable": 1}, False),
+        ({"runningDuration": "1s"}, False),
+        ({"conditions": []}, False),
+    ],
+)
+def test_what_only_counts_is_told_from_what_decides(patch: dict[str, Any], counts: bool) -> None:
+    assert only_counts(_marks(), patch) is counts
