@@ -108,7 +108,7 @@ def test_server_side_apply_replaces_nothing_of_others(kubectl):
 
 
 def test_all_that_a_server_serves_is_applied_in_one_go(kubectl):
-    """The engine serves no workloads and no roles, which kubectl says of each; the rest is there."""
+    """The engine has no workloads and no roles, which kubectl says of each; the rest is there."""
     text, _ = manifests()
     objects = [one for one in yaml.safe_load_all(text) if one]
     served = {line.split()[-1] for line in kubectl("api-resources").stdout.splitlines()}
