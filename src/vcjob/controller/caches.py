@@ -102,6 +102,7 @@ class Caches:
         self._listed = dict.fromkeys(self._kinds, False)
         self._lists = {kind: _Trying() for kind in self._kinds}
         self._watches = {kind: _Trying() for kind in self._kinds}
+        self._whole = False  # whether all kinds were listed in one go
         self._all_listed = asyncio.Event()
 
     @property
@@ -133,12 +134,15 @@ class Caches:
 
     async def _list_all(self) -> dict[Kind, str]:
         """List all kinds, in their order and without a gap in time; returns from where to watch."""
+        self._whole = False
         while True:
             for kind in self._kinds:
                 self._set_listed(kind, False)
             listed = {kind: await self._try_list(kind) for kind in self._kinds}
             since = {kind: version for kind, version in listed.items() if version is not None}
             if len(since) == len(self._kinds):
+                self._whole = True
+                self._note_listed()
                 return since
             failed = [kind for kind in self._kinds if kind not in since]
             await self._clock.sleep(self._lists[failed[0]].pause(self._jitter))
@@ -195,7 +199,10 @@ class Caches:
 
     def _set_listed(self, kind: Kind, listed: bool) -> None:
         self._listed[kind] = listed
-        if all(self._listed.values()):
+        self._note_listed()
+
+    def _note_listed(self) -> None:
+        if self._whole and all(self._listed.values()):
             self._all_listed.set()
         else:
             self._all_listed.clear()

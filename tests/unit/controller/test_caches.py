@@ -1,6 +1,7 @@
 """Lists and watches that fail: nothing is decided on half the truth, and all goes on by itself."""
 
 import asyncio
+import random
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
@@ -11,6 +12,7 @@ from simulation import Simulation, simulated
 from vcjob.api.defaults import apply_defaults
 from vcjob.api.kinds import COMMAND, CONFIG_MAP, JOB, POD, POD_GROUP, QUEUE, Kind
 from vcjob.api.types import Object
+from vcjob.controller.caches import Caches
 from vcjob.controller.cluster import (
     ClusterError,
     Conflict,
@@ -22,6 +24,7 @@ from vcjob.controller.cluster import (
     Unavailable,
     WatchEvent,
 )
+from vcjob.controller.records import Records
 from vcjob.core.facts import PodPhase
 from vcjob.local.store import Store
 
@@ -168,6 +171,31 @@ def test_what_was_listed_before_a_long_trouble_is_listed_again() -> None:
         await world.advance(31)
         last = {kind: at for at, kind in enumerate(cluster.listed)}
         assert last[JOB] < last[POD]
+
+    simulated(story, wrap=Refusing)
+
+
+def test_nobody_is_let_go_before_what_is_listed_again() -> None:
+    async def story(world: Simulation) -> None:
+        cluster = await running(world)
+        await world.crash()
+        cluster.lists[JOB] = Unavailable("away")
+        caches = Caches(cluster, Records(lambda uid: None), world.clock, random.Random(0))
+        let_go: list[bool] = []
+
+        async def wait() -> None:
+            await caches.until_synced()
+            let_go.append(caches.synced)
+
+        work = [asyncio.create_task(caches.keep_up()), asyncio.create_task(wait())]
+        await world.advance(60)
+        assert let_go == []
+        cluster.lists.clear()
+        await world.advance(31)
+        assert let_go == [True]
+        for one in work:
+            one.cancel()
+        await asyncio.gather(*work, return_exceptions=True)
 
     simulated(story, wrap=Refusing)
 
