@@ -23,7 +23,8 @@ Requires = Callable[[str], Sequence[str]]
 """Which plugins the plugin of this name needs beside it (``Registry.requires``)."""
 
 
-def _nothing(_: str) -> Sequence[str]:
+def requires_nothing(_: str) -> Sequence[str]:
+    """For whoever has no plugins at hand."""
     return ()
 
 
@@ -36,7 +37,7 @@ class Operation(msgspec.Struct, frozen=True):
 
 
 def default_operations(
-    job: Object, scheduler: str = DEFAULT_SCHEDULER, *, requires: Requires = _nothing
+    job: Object, scheduler: str = DEFAULT_SCHEDULER, *, requires: Requires = requires_nothing
 ) -> list[Operation]:
     """The JSON patch that fills in what ``job`` leaves out.
 
@@ -48,7 +49,7 @@ def default_operations(
 
 
 def apply_defaults(
-    job: Object, scheduler: str = DEFAULT_SCHEDULER, *, requires: Requires = _nothing
+    job: Object, scheduler: str = DEFAULT_SCHEDULER, *, requires: Requires = requires_nothing
 ) -> Object:
     """A copy of ``job`` with everything filled in that it leaves out (``default_operations``)."""
     defaulted = copy.deepcopy(job)

@@ -78,7 +78,7 @@ class Controller:
         self._unwatched = frozenset(unwatched)
         self._status_interval = status_interval
         self._observers = observers or Observers()
-        self.records = Records(self.queue.add, self._unwatched)
+        self.records = Records(self.queue.add, self._unwatched, plugins.requires)
         self._preparer = Preparer(self.records, plugins, allowed_annotations)
         self._applier = Applier(cluster, self.records, adapt_pod)
         self._caches = Caches(cluster, self.records, self._clock, self._jitter, self._unwatched)

@@ -1,20 +1,25 @@
-"""Reading Jobs that got past admission though parts of them have impossible shapes.
+"""Reading Jobs that got past admission, or never met it.
 
-Such a Job waits and says why; Commands for it work, and it disturbs no other.
+One whose parts have impossible shapes waits and says why; Commands for it work, and it disturbs no
+other. One that no webhook has completed is read as if one had.
 """
 
 import msgspec
 
+from vcjob.api.defaults import Requires, apply_defaults, requires_nothing
 from vcjob.api.types import Job, MalformedObject, Object
 from vcjob.core.indices import LARGEST_INDEX
 
 
-def read_job(obj: Object) -> tuple[Job, str]:
+def read_job(obj: Object, requires: Requires = requires_nothing) -> tuple[Job, str]:
     """The Job as far as it can be read, and what is wrong with it (empty if nothing).
 
+    ``requires`` tells which plugins a plugin needs beside it, for a Job that is to be completed.
     A status that cannot be read counts as none: it is written anew. A spec that cannot be read
     counts as empty, and is wrong. So are tasks that nobody could have pods of.
     """
+    if _is_bare(obj.get("spec")):
+        obj = apply_defaults(obj, requires=requires)
     metadata = obj["metadata"]
     spec, status = obj.get("spec"), obj.get("status")
     wrong = "" if isinstance(spec, dict) else "the Job has no spec"
@@ -45,6 +50,17 @@ def without_templates(job: Job) -> Job:
     """The Job with empty pod templates, for one whose templates have impossible shapes."""
     tasks = tuple(msgspec.structs.replace(task, template={}) for task in job.spec.tasks)
     return msgspec.structs.replace(job, spec=msgspec.structs.replace(job.spec, tasks=tasks))
+
+
+def _is_bare(spec: object) -> bool:
+    """Whether no webhook has completed a Job: then its tasks have no ``minAvailable``.
+
+    Of a Job that was completed nothing is filled in again: an author may set its own to 0 later.
+    """
+    tasks = spec.get("tasks") if isinstance(spec, dict) else None
+    return isinstance(tasks, list) and any(
+        isinstance(task, dict) and task.get("minAvailable") is None for task in tasks
+    )
 
 
 def _possible(job: Job, wrong: str) -> tuple[Job, str]:

@@ -6,6 +6,7 @@ Records are found by the Job's UID, so that a namesake's leftovers are never tak
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
+from vcjob.api.defaults import Requires, requires_nothing
 from vcjob.api.kinds import (
     COMMAND,
     JOB,
@@ -75,14 +76,19 @@ class Records:
 
     ``queues`` and ``claims`` are names of those that exist; ``priorities`` are the values of
     PriorityClasses. ``obstacles`` tells which Jobs wait for an object to go. ``unwatched`` are
-    kinds of which no news come: what is known of them is what we asked for or wrote.
+    kinds of which no news come: what is known of them is what we asked for or wrote. ``requires``
+    is for Jobs that no webhook has completed (``read_job``).
     """
 
     def __init__(
-        self, changed: Callable[[str], None], unwatched: Collection[Kind] = frozenset()
+        self,
+        changed: Callable[[str], None],
+        unwatched: Collection[Kind] = frozenset(),
+        requires: Requires = requires_nothing,
     ) -> None:
         self._changed = changed
         self._unwatched = unwatched
+        self._requires = requires
         self.by_uid: dict[str, Record] = {}
         self.queues: dict[str, Object] = {}
         self.claims: set[tuple[str, str]] = set()
@@ -175,11 +181,11 @@ class Records:
     def _put_job(self, record: Record, obj: Object) -> None:
         self._uids_by_name[_key(obj)] = record.uid
         before, record.obj = record.obj, obj
-        same_spec = before is not None and before.get("spec") is obj.get("spec")
+        same_spec = before is not None and before.get("spec") == obj.get("spec")
         if same_spec and record.job and not record.malformed:
             record.job = read_status(obj, record.job)
         else:
-            record.job, record.malformed = read_job(obj)
+            record.job, record.malformed = read_job(obj, self._requires)
 
     def _forget(
         self, kind: Kind, key: tuple[str, str], uid: str, owner: str, *, lives_on: bool = False
