@@ -183,7 +183,7 @@ def test_a_job_whose_room_was_stolen_gives_all_back_and_starts_later_without_a_r
     async def story() -> None:
         async with playing("2", "2") as played:
             played.kube.pause()
-            policies = [{"event": "PodFailed", "action": "RestartJob"}]
+            policies = [{"events": ["PodFailed", "PodEvicted"], "action": "RestartJob"}]
             await played.store.create(JOB, job("lc", 4, policies=policies))
             await played.until(POD, lambda pods: len(pods) == 4 and not any(map(_is_gated, pods)))
             await played.steal("thief", "node-1", "1")

@@ -7,48 +7,13 @@ docs/compatibility.md that names the recording.
 
 import asyncio
 import json
-import re
 from pathlib import Path
 
 import pytest
-from replay import COUNTERS, Replay
+from recordings import RECORDINGS, ROWS, may_change
+from replay import Replay
 
 HERE = Path(__file__).parent
-RECORDINGS = {path.stem: json.loads(path.read_text()) for path in HERE.glob("lifecycle/*.json")}
-COMPATIBILITY = HERE.parents[1] / "docs" / "compatibility.md"
-
-PLUGIN_OBJECTS = frozenset({"services", "configmaps", "networkpolicies", "secrets",
-                            "svcConfigMapData", "job.controlledResources"})  # fmt: skip
-COUNTED = frozenset({*(f"job.{name}" for name in COUNTERS), "job.taskStatusCount"})
-EVERYTHING = None
-
-# What the rows of docs/compatibility.md may change in the recordings that they name.
-CHANGED_BY_ROW: dict[int, frozenset[str] | None] = {
-    1: PLUGIN_OBJECTS,
-    2: EVERYTHING,
-    4: EVERYTHING,
-    5: frozenset({"job.retryCount", "pods.jobRetryCount"}),
-    8: frozenset({*COUNTED, "job.controlledResources"}),
-    18: frozenset({"job.version", "pods.jobVersion"}),
-    19: EVERYTHING,
-    20: frozenset({"pods"}),
-    23: frozenset({*COUNTED, "job.runningDuration", "pods", "pods.phase"}),
-}  # fmt: skip
-
-
-def rows_by_recording() -> dict[str, set[int]]:
-    """The rows of docs/compatibility.md that name each recording, by its number."""
-    rows: dict[str, set[int]] = {}
-    for line in COMPATIBILITY.read_text().splitlines():
-        cells = [cell.strip() for cell in line.strip("|").split("|")]
-        named = re.search(r"lifecycle: ((?:\d\d[^\d;|,]*(?:, )?)+)", cells[-1])
-        if named and cells[0].isdigit():
-            for number in re.findall(r"\b\d\d\b", named[1]):
-                rows.setdefault(number, set()).add(int(cells[0]))
-    return rows
-
-
-ROWS = rows_by_recording()
 
 
 def test_every_recording_is_there() -> None:
@@ -64,12 +29,12 @@ def test_what_happens_is_what_volcano_does(name: str) -> None:
     unexplained = []
     needed = set()
     for step, what, theirs, ours in found:
-        explaining = {row for row in rows if _may_change(row, what)}
+        explaining = {row for row in rows if may_change(row, what)}
         needed |= explaining
         if not explaining:
             unexplained.append(f"step {step}: {what} is {ours}, of Volcano {theirs}")
     for step, field, theirs, ours in replay.different_courses():
-        explaining = {row for row in rows if _may_change(row, f"job.{field}")}
+        explaining = {row for row in rows if may_change(row, f"job.{field}")}
         needed |= explaining
         if not explaining:
             unexplained.append(f"through step {step}: {field} is {ours}, of Volcano {theirs}")
@@ -95,8 +60,3 @@ def test_events_tell_what_we_expect() -> None:
         asyncio.run(asyncio.wait_for(replay.differences(), 30))
         told[name] = sorted(replay.told)
     assert told == json.loads((HERE / "lifecycle-events.json").read_text())
-
-
-def _may_change(row: int, what: str) -> bool:
-    fields = CHANGED_BY_ROW[row]
-    return fields is None or what in fields

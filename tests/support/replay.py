@@ -3,7 +3,7 @@
 import asyncio
 import itertools
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -37,6 +37,9 @@ COUNTERS = ("pending", "running", "succeeded", "failed", "terminating", "unknown
 _TIME_FOR_SECOND_TRY = 0.2
 _IN_BETWEEN = ("phase", "conditions", *COUNTERS, "taskStatusCount", "minAvailable", "retryCount",
                "version", "controlledResources", "runningDuration")  # fmt: skip
+Between = Callable[[Simulation, int, Object, Object], Awaitable[None]]
+"""Gets the world, the number of the step before, and how it is after that: of Volcano and of us."""
+
 Difference = tuple[int, str, Any, Any]
 """Step, what differs, Volcano's and ours."""
 
@@ -61,9 +64,16 @@ class Replay:
 
     controller_options: Mapping[str, Any] = MappingProxyType({})
 
-    def __init__(self, recording: Object, fault: Fault | None = None, at: int = 0) -> None:
-        """``fault`` happens at the ``at``-th write."""
+    def __init__(
+        self,
+        recording: Object,
+        fault: Fault | None = None,
+        at: int = 0,
+        between: Between | None = None,
+    ) -> None:
+        """``fault`` happens at the ``at``-th write; ``between`` steps something else may happen."""
         self.recording = recording
+        self.between = between
         self.fault, self.at = fault, at
         self.writes = 0
         self.quota: WithQuota | None = None
@@ -108,6 +118,8 @@ class Replay:
                 theirs = [last[0], *map(_shown, recorded)]
                 ours = [last[1], *map(_status, self.statuses)]
                 last = [theirs[-1], ours[-1]]
+                if self.between:
+                    await self.between(simulation, number, step["after"], after)
                 if number not in self.recording["varies"]:
                     self.courses.append((number, theirs, ours))
             self.told = [_said(event) for event in await simulation.events()]

@@ -5,7 +5,7 @@ Job's way (a foreign object, a quota) becomes its trouble, which the next plan t
 """
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from vcjob.api.kinds import COMMAND, JOB, POD, POD_GROUP, Kind
 from vcjob.api.names import OUT_OF_SYNC
@@ -87,7 +87,7 @@ class Applier:
             await self._delete(Remove(COMMAND, *_place_of(command)))
         if plan.remove_group:
             await self._delete(plan.remove_group)
-        await self._remove_pods(record, plan.remove, metadata["namespace"])
+        await self._remove_pods(record, plan, metadata["namespace"])
         if obstructed:
             raise obstructed
         await self._create_pods(record, plan, blueprint)
@@ -189,15 +189,14 @@ class Applier:
     def _jobs_present(self) -> set[str]:
         return {uid for uid, record in self._records.by_uid.items() if record.obj}
 
-    async def _remove_pods(self, record: Record, pods: Sequence[PodFacts], namespace: str) -> None:
+    async def _remove_pods(self, record: Record, plan: Plan, namespace: str) -> None:
         async def remove(facts: PodFacts) -> None:
             slot = (facts.task, facts.index)
             if record.removing.get(slot) == facts.uid:
                 return
-            mark = {"metadata": {"annotations": {OUT_OF_SYNC: "true"}}}
             try:
-                stored = await self._cluster.patch(POD, namespace, facts.name, mark, uid=facts.uid)
-                self._records.take(POD, EventType.MODIFIED, stored)
+                if facts.version >= plan.version and not facts.marked:
+                    await self._mark(facts, namespace)
                 await self._cluster.delete(POD, namespace, facts.name, uid=facts.uid)
             except (NotFound, Conflict):
                 if await self._is_there(POD, namespace, facts.name, facts.uid):
@@ -206,7 +205,16 @@ class Applier:
             else:
                 record.removing[slot] = facts.uid
 
-        _raise_first(await for_each(pods, remove, at_once=_AT_ONCE))
+        _raise_first(await for_each(plan.remove, remove, at_once=_AT_ONCE))
+
+    async def _mark(self, facts: PodFacts, namespace: str) -> None:
+        """Say of a pod, where its version does not, that its end is a controller's doing.
+
+        Volcano's controller writes the same, and reads it should it take the Job over.
+        """
+        mark = {"metadata": {"annotations": {OUT_OF_SYNC: "true"}}}
+        stored = await self._cluster.patch(POD, namespace, facts.name, mark, uid=facts.uid)
+        self._records.take(POD, EventType.MODIFIED, stored)
 
     async def _create_pods(self, record: Record, plan: Plan, blueprint: Blueprint) -> None:
         async def create(slot: Slot) -> None:

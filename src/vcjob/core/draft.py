@@ -76,11 +76,15 @@ class Draft:
         )
 
     def condemned(self, name: str, pods: TaskPods) -> IndexSet:
-        """Indices of pods of a task that are to be removed, or are being removed by us."""
+        """Indices of pods of a task that are to be removed, or are being removed by us.
+
+        A pod that bears the mark of a kill is one of them, whoever began that kill: Volcano's
+        controller marks each pod before it deletes it.
+        """
         task = task_of(self.job, name)
         ended = pods.at(PodPhase.SUCCEEDED, PodPhase.FAILED)
         old = pods.older_than(self.version)
-        doomed = old - ended if self.state.keep else old
+        doomed = pods.marked | (old - ended if self.state.keep else old)
         for target in self.state.targets:
             if target.task == name:
                 targeted = IndexSet.parse(target.indices) & pods.before_retry(target.retry)

@@ -42,7 +42,8 @@ class PodFacts(msgspec.Struct, frozen=True):
     ``restarts`` sums the restarts of all containers. ``ended`` is how the pod ended before anybody
     deleted it, None if it did not. ``evicted`` tells that its node or a scheduler ends it, which
     counts as a failure, whatever its containers say.
-    ``failing`` is why a container cannot start.
+    ``failing`` is why a container cannot start. ``marked`` tells that a controller, of Volcano's or
+    ours, is about to delete it.
     """
 
     name: str
@@ -60,6 +61,7 @@ class PodFacts(msgspec.Struct, frozen=True):
     evicted: bool = False
     ready: bool = False
     failing: str = ""
+    marked: bool = False
 
     @property
     def needs_decision(self) -> bool:
@@ -119,6 +121,7 @@ def pod_facts(pod: Object) -> PodFacts | None:
         evicted,
         ready and phase is PodPhase.RUNNING,
         failing,
+        annotations.get(names.OUT_OF_SYNC) == "true",
     )
 
 

@@ -48,7 +48,7 @@ def has_policies(draft: Draft) -> bool:
 def is_current(draft: Draft, facts: PodFacts) -> bool:
     """Whether what happens to a pod still matters: it is wanted, and no restart is replacing it."""
     task = task_of(draft.job, facts.task)
-    if not task or facts.index >= task.replicas or facts.version < draft.version:
+    if not task or facts.index >= task.replicas or facts.version < draft.version or facts.marked:
         return False
     return not any(
         target.task == facts.task
@@ -67,10 +67,15 @@ def most_restarts(task: Task) -> int | None:
 
 def vanished_indices(draft: Draft, task: Task) -> IndexSet:
     """Indices of a task whose pod was there and is there no more."""
-    missing = draft.alive.get(task.name, NO_INDICES) - draft.observed.task(task.name).slots
-    for name, index in draft.observed.gone:
-        if name == task.name and is_current(draft, draft.observed.gone[name, index]):
-            missing |= IndexSet.of(index) - draft.observed.task(name).slots
+    slots = draft.observed.task(task.name).slots
+    missing = draft.alive.get(task.name, NO_INDICES) - slots
+    for (name, index), facts in draft.observed.gone.items():
+        if name != task.name:
+            continue
+        if facts.marked:
+            missing -= IndexSet.of(index)  # a controller deleted it, for a reason of its own
+        elif is_current(draft, facts):
+            missing |= IndexSet.of(index) - slots
     return missing & IndexSet.below(task.replicas)
 
 

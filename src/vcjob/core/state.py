@@ -44,7 +44,8 @@ class State(
     tag_field="v",
     tag=FORMAT,
     rename={"alive": "l", "done": "d", "keep": "k", "targets": "t", "timers": "w",
-            "commands": "c", "suspended": "s", "group": "g", "resumed": "u", "refused": "r"},
+            "commands": "c", "suspended": "s", "group": "g", "resumed": "u", "refused": "r",
+            "version": "n", "retry": "m"},
 ):  # fmt: skip
     """The state of one Job.
 
@@ -55,7 +56,8 @@ class State(
     still exist. ``suspended``: the annotation's value when it was last acted upon. ``group``: UID
     of the PodGroup that has to go before a new one is made. ``resumed``: whether the Job is
     Restarting because of a resume. ``refused``: what lasts and asks for a restart of pods that
-    there are not, and was told.
+    there are not, and was told. ``version`` and ``retry`` are those of the status that it was
+    written with.
     """
 
     alive: dict[str, str] = {}
@@ -68,6 +70,8 @@ class State(
     group: str = ""
     resumed: bool = False
     refused: tuple[str, ...] = ()
+    version: int = 0
+    retry: int = 0
 
     def done_of(self, task: str) -> IndexSet:
         """Indices of a task that have Succeeded."""
@@ -85,12 +89,16 @@ _decode = msgspec.json.Decoder(State).decode
 def state_of(job: Job) -> State:
     """The state in a Job's status; an empty one if there is none or it cannot be read.
 
-    What cannot be read was not written by us. Pods, phase, version and retries still tell enough to
-    go on from there.
+    What cannot be read was not written by us, and what was written for another version or retry is
+    no longer true: Volcano's controller has decided since. Pods, phase, version and retries still
+    tell enough to go on from there. Pods of an earlier version that have ended stay then: a kill
+    of Volcano's that was to take them with it has marked them.
     """
-    text = job.status.controlled_resources.get(STATE_KEY)
+    status = job.status
+    unknown = State(keep=status.version > 0)
+    text = status.controlled_resources.get(STATE_KEY)
     if not text:
-        return State()
+        return unknown
     try:
         state = _decode(text)
         for ranges in (*state.alive.values(), *state.done.values()):
@@ -100,7 +108,9 @@ def state_of(job: Job) -> State:
         for timer in state.timers:
             IndexSet.parse(timer.indices)
     except (msgspec.MsgspecError, ValueError):
-        return State()
+        return unknown
+    if (state.version, state.retry) != (status.version, status.retry_count):
+        return msgspec.structs.replace(unknown, commands=state.commands, suspended=state.suspended)
     return state
 
 

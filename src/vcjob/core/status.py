@@ -78,7 +78,13 @@ def only_counts(old: Object, patch: Object) -> bool:
 
 
 def _recorded(draft: Draft) -> Any:
-    return msgspec.structs.replace(draft.state, alive=_texts(draft.alive), done=_texts(draft.done))
+    return msgspec.structs.replace(
+        draft.state,
+        alive=_texts(draft.alive),
+        done=_texts(draft.done),
+        version=draft.version,
+        retry=draft.retry,
+    )
 
 
 def _texts(sets: Mapping[str, IndexSet]) -> dict[str, str]:

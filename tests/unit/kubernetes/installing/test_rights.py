@@ -129,6 +129,9 @@ async def life(s: Simulation) -> None:
     tasks = [{**(await s.job("j"))["spec"]["tasks"][0], "replicas": 3, "minAvailable": 3}]
     await s.patch_job("j", {"spec": {"minAvailable": 3, "tasks": tasks}})
     await s.advance(3)
+    tasks = [{**tasks[0], "replicas": 2, "minAvailable": 2}]
+    await s.patch_job("j", {"spec": {"minAvailable": 2, "tasks": tasks}})
+    await s.advance(3)
     await s.patch_job("j", {"spec": {"plugins": {"svc": None, "ssh": None}}})
     await s.advance(3)
     await s.command("j", "AbortJob")
