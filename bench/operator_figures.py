@@ -232,7 +232,7 @@ async def figures(player: Player, kubeconfig: Path, pid: int, scale: int) -> Asy
         async with controller(kubeconfig, pid) as process:
             yield Figure("  restart to ready", time.perf_counter() - started, "s", most=4)
             await process.quiet()
-            yield Figure("  peak memory", process.peak_megabytes(), "MB", most=100)
+            yield Figure("  peak memory", process.peak_megabytes(), "MB")
 
 
 def _of_life(life: Life) -> Iterator[Figure]:
