@@ -35,9 +35,10 @@ def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     proofs = credentials(home, ())
     path = tmp_path / "kubeconfig"
     ready, stop = threading.Event(), asyncio.Event()
-    loop = asyncio.new_event_loop()
+    loops: list[asyncio.AbstractEventLoop] = []
 
     async def run() -> None:
+        loops.append(asyncio.get_running_loop())
         store = Store(lambda: 1_800_000_000.0)
         for name in ("default", "kube-system"):
             await store.create(NAMESPACE, {"metadata": {"name": name}})
@@ -50,16 +51,15 @@ def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
             ready.set()
             await stop.wait()
 
-    thread = threading.Thread(target=lambda: loop.run_until_complete(run()))
+    thread = threading.Thread(target=lambda: asyncio.run(run()))
     thread.start()
     try:
         assert ready.wait(30)
         monkeypatch.setenv("KUBECONFIG", str(path))
         yield path
     finally:
-        loop.call_soon_threadsafe(stop.set)
+        loops[0].call_soon_threadsafe(stop.set)
         thread.join()
-        loop.close()
 
 
 @pytest.fixture(scope="module")

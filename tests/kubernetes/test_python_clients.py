@@ -125,7 +125,9 @@ def test_kr8s(config):
         await pod.label({"a": "b"})
         names = [found.name async for found in api.get("vcjob")]
         await pod.delete()
-        return made.spec.minAvailable, names, await pod.exists()
+        seen = made.spec.minAvailable, names, await pod.exists()
+        await api._session.aclose()  # kr8s has nothing public by which its connections are closed
+        return seen
 
     assert asyncio.run(scenario()) == (1, ["train"], False)
 
