@@ -66,5 +66,6 @@ def first_container(pod: dict[str, object]) -> str:
     assert isinstance(metadata, dict)
     assert isinstance(spec, dict)
     annotations = metadata.get("annotations") or {}
+    names = [str(container["name"]) for container in spec["containers"]]
     default = annotations.get("kubectl.kubernetes.io/default-container")
-    return str(default or spec["containers"][0]["name"])
+    return str(default) if default in names else names[0]

@@ -1,14 +1,14 @@
 """Objects beside Jobs in a manifest: which kinds there may be, and what is wrong with one."""
 
-import binascii
 from collections.abc import Iterator
 
-from vcjob.api.kinds import ALL, JOB, SECRET, Kind, find_kind
+from vcjob.api.kinds import ALL, JOB, Kind, find_kind
 from vcjob.api.problems import Problem
 from vcjob.api.schema.fields import check_fields, show
 from vcjob.api.schema.support import RECORDS
 from vcjob.api.suggestions import closest
 from vcjob.api.types import Object
+from vcjob.core.checks.contents import CONTENTS, check_contents
 
 
 def kind_of(obj: Object) -> Kind | None:
@@ -58,22 +58,6 @@ def check_object(obj: Object, kind: Kind) -> list[Problem]:
     metadata = obj.get("metadata")
     if isinstance(metadata, dict) and not metadata.get("name"):
         problems.append(Problem("metadata lacks the name", ("metadata", "name")))
-    if kind == SECRET and isinstance(data := obj.get("data"), dict):
-        for key, value in data.items():
-            if isinstance(value, str) and not _is_base64(value):
-                problems.append(
-                    Problem(
-                        f'the value of "{key}" is not base64',
-                        ("data", key),
-                        "write plain text under stringData",
-                    )
-                )
+    if kind in CONTENTS:
+        problems += check_contents(obj, kind)
     return problems
-
-
-def _is_base64(text: str) -> bool:
-    try:
-        binascii.a2b_base64("".join(text.split()), strict_mode=True)
-    except ValueError:
-        return False
-    return True

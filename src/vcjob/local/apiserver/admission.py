@@ -28,7 +28,7 @@ from vcjob.api.schema.types import ANYTHING, Field, Record
 from vcjob.api.types import Object
 from vcjob.api.validation import FORMATS
 from vcjob.core.check import Lookup, check, check_update
-from vcjob.core.checks.objects import check_object
+from vcjob.core.checks.contents import CONTENTS, check_contents
 from vcjob.core.checks.queue_objects import check_queue, queue_removal_problems
 from vcjob.local.apiserver.core_defaults import with_defaults
 from vcjob.local.apiserver.resources import Resource
@@ -105,7 +105,8 @@ def _without_metadata(obj: Object) -> Object:
 
 def _completed(resource: Resource, obj: Object) -> Object:
     if resource.schema is not None:
-        return completed(obj, resource.schema)  # type: ignore[no-any-return]
+        complete: Object = completed(obj, resource.schema)
+        return complete
     if resource.stored == QUEUE:
         spec = obj.get("spec") or {}
         if isinstance(spec, dict):
@@ -153,9 +154,8 @@ def _problems(resource: Resource, obj: Object) -> list[Problem]:
     if kind == QUEUE:
         return check_queue(obj, None)
     problems = check_fields(obj, OF_KINDS[kind])
-    if kind == SECRET and not errors(problems):
-        named = {**obj, "metadata": {"name": "any", **obj["metadata"]}}
-        problems += check_object(named, kind)
+    if kind in CONTENTS and not errors(problems):
+        problems += check_contents(obj, kind)
     if kind == CUSTOM_RESOURCE_DEFINITION and not errors(problems):
         problems += _definition_problems(obj)
     return problems

@@ -4,6 +4,7 @@ Source: Kubernetes API reference, the defaults of the fields. Objects are not ch
 copy shares what stays the same.
 """
 
+import base64
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -113,7 +114,19 @@ def _claim(claim: Object) -> Object:
 
 
 def _secret(secret: Object) -> Object:
-    return _filled(secret, {"type": "Opaque"})  # type: ignore[no-any-return]
+    """A Secret whose plain texts are encoded among the others: ``stringData`` is never read back.
+
+    Texts that are none are left for the checks to find.
+    """
+    filled: Object = _filled(secret, {"type": "Opaque"})
+    plain, data = filled.get("stringData"), filled.get("data") or {}
+    if plain is None or not isinstance(plain, dict) or not isinstance(data, dict):
+        return filled
+    if not all(isinstance(text, str | None) for text in plain.values()):
+        return filled
+    encoded = {key: base64.b64encode((text or "").encode()).decode() for key, text in plain.items()}
+    rest = {key: value for key, value in filled.items() if key != "stringData"}
+    return {**rest, "data": {**data, **encoded}} if encoded else rest
 
 
 def _namespace(namespace: Object) -> Object:

@@ -57,12 +57,15 @@ async def pod_at(cluster: Cluster, place: Place) -> Object:
 
 
 async def target_at(cluster: Cluster, place: Place, container: str) -> Target:
-    """The container that a request names, or the only one; raises Refused (400, 404)."""
+    """The container that a request names, or the only one beside init containers.
+
+    Raises Refused (400, 404).
+    """
     pod = await pod_at(cluster, place)
     spec = pod["spec"]
     mains, inits = [*(spec.get("containers") or ())], [*(spec.get("initContainers") or ())]
     if not container:
-        if len(mains) != 1 or inits:
+        if len(mains) != 1:
             raise Refused(400, _choose(place.name, _names(mains), _names(inits)))
         return Target(pod, mains[0])
     for one in (*mains, *inits):

@@ -1,6 +1,7 @@
 """Writes change what they say and nothing else, or say why not."""
 
 import asyncio
+import base64
 
 import pytest
 from served import JOBS, MAPS, PODS, config_map, job, pod, served
@@ -322,6 +323,44 @@ def test_kubernetes_own_kinds_get_the_defaults_that_clients_rely_on():
     assert service["ports"] == [{"port": 80, "protocol": "TCP", "targetPort": 80}]
     assert namespace["status"] == {"phase": "Active"}
     assert namespace["metadata"]["labels"] == {"kubernetes.io/metadata.name": "n"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "values"),
+    [
+        ("configmaps", {"data": {"a": "x" * 2**19, "b": "y" * (2**19 + 1)}}),
+        ("secrets", {"stringData": {"a": "x" * (2**20 + 1)}}),
+        ("secrets", {"data": {"a": base64.b64encode(b"x" * (2**20 + 1)).decode()}}),
+    ],
+)
+def test_values_beyond_a_mebibyte_are_refused_on_create_and_change(kind, values):
+    path = f"/api/v1/namespaces/default/{kind}"
+
+    async def scenario(ask):
+        new = await ask("POST", path, {"metadata": {"name": "n"}, **values})
+        await ask.made(path, {"metadata": {"name": "n"}})
+        return new, await ask("PATCH", f"{path}/n", values, type=MERGE)
+
+    for answer in ask_of(scenario):
+        assert (answer.code, answer.reason) == (422, "Invalid")
+        assert "may not have more than 1,048,576" in answer.body["message"]
+
+
+def test_plain_texts_of_a_secret_are_encoded_and_never_read_back():
+    secrets = "/api/v1/namespaces/default/secrets"
+
+    async def scenario(ask):
+        body = {"metadata": {"name": "s"}, "data": {"a": "MQ==", "b": "Mg=="}}
+        made = await ask("POST", secrets, {**body, "stringData": {"b": "3"}})
+        path = f"{secrets}/s"
+        return made, await ask("PATCH", path, {"stringData": {"c": "é"}}, type=MERGE)
+
+    made, patched = ask_of(scenario)
+
+    assert made.body["data"] == {"a": "MQ==", "b": "Mw=="}
+    assert patched.body["data"] == {"a": "MQ==", "b": "Mw==", "c": "w6k="}
+    assert "stringData" not in made.body
+    assert "stringData" not in patched.body
 
 
 @pytest.mark.parametrize(

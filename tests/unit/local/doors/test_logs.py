@@ -1,6 +1,7 @@
 """``pods/log`` over HTTP: which run of which container, and what is refused."""
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,12 @@ def _status(number: int | None, *, state: str, restarted: bool = False) -> dict[
 
 
 def _asked(
-    directory: Path, status: dict[str, Any] | None, *names: str, method: str = "GET", **query: str
+    directory: Path,
+    status: dict[str, Any] | None,
+    *names: str,
+    inits: Sequence[str] = (),
+    method: str = "GET",
+    **query: str,
 ) -> Answer:
     """What the server answers about the log of a pod with these containers, ``main`` first."""
 
@@ -45,10 +51,11 @@ def _asked(
         store = Store(lambda: 0.0)
         door = LogDoor(store, logs, lambda: _NOW)
         async with served(store=store, doors={"log": door}) as ask:
-            containers = [{"name": name, "image": "i"} for name in ("main", *names)]
-            (pod,) = await ask.made(
-                PODS, {"metadata": {"name": "p"}, "spec": {"containers": containers}}
-            )
+            spec = {
+                "containers": [{"name": name, "image": "i"} for name in ("main", *names)],
+                "initContainers": [{"name": name, "image": "i"} for name in inits],
+            }
+            (pod,) = await ask.made(PODS, {"metadata": {"name": "p"}, "spec": spec})
             for number in range(3):
                 path = logs.files.path("default", "p", "main", number)
                 for word in (b"old", b"new"):
@@ -128,11 +135,21 @@ def test_a_pod_without_a_place_says_what_it_waits_for() -> None:
         run_asked(Target(pod, {"name": "main"}), previous=False)
 
 
-def test_of_several_containers_one_must_be_named(tmp_path: Path) -> None:
-    answer = _asked(tmp_path, _RUNNING, "beside")
+@pytest.mark.parametrize(
+    ("inits", "said"), [((), ""), (("a", "b"), " or one of the init containers: [a b]")]
+)
+def test_of_several_containers_one_must_be_named(
+    tmp_path: Path, inits: Sequence[str], said: str
+) -> None:
+    answer = _asked(tmp_path, _RUNNING, "beside", inits=inits)
     assert answer.code == 400
     expected = "a container name must be specified for pod p, choose one of: [main beside]"
-    assert answer.body["message"] == expected
+    assert answer.body["message"] == expected + said
+
+
+def test_the_only_one_beside_init_containers_needs_no_name(tmp_path: Path) -> None:
+    answer = _asked(tmp_path, _RUNNING, inits=["before"])
+    assert (answer.code, answer.body) == (200, "old 2\nnew 2\n")
 
 
 def test_a_log_is_only_read(tmp_path: Path) -> None:
