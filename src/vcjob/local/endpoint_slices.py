@@ -1,13 +1,11 @@
 """EndpointSlices of an engine that serves: which pods are behind a Service, for other programs.
 
-Nothing of vcjob reads them; kubectl and operators do. Source: Kubernetes documentation,
-"EndpointSlices", and the API reference of ``discovery.k8s.io/v1``.
+Nothing of vcjob reads them; kubectl and operators do. This keeps them as
+``endpoint_slice_objects`` says they are to be.
 """
 
 import asyncio
-import base64
-import hashlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 from vcjob.api.kinds import ENDPOINT_SLICE, POD, SERVICE, Kind
 from vcjob.api.types import Object
@@ -19,37 +17,17 @@ from vcjob.controller.cluster import (
     Invalid,
     NotFound,
 )
+from vcjob.local.endpoint_slice_objects import (
+    MANAGER,
+    MANAGER_LABEL,
+    SERVICE_LABEL,
+    is_as,
+    labels_of,
+    slices_of,
+)
 from vcjob.local.following import Key, follow, key_of
-from vcjob.local.names.records import ENDED, target_of
 
-SERVICE_LABEL = "kubernetes.io/service-name"
-MANAGER_LABEL = "endpointslice.kubernetes.io/managed-by"
-MANAGER = "endpointslice-controller.vcjob"
-
-_MOST_ENDPOINTS = 1000
 _TURN_SECONDS = 0.5
-_SUFFIX_LENGTH = 5
-
-
-def slices_of(service: Object, pods: Iterable[Object]) -> list[Object]:
-    """The EndpointSlices that a Service is to have, given the pods of its namespace.
-
-    One even without endpoints; more where there are over 1,000, or where a named port has another
-    number in some pods. None without a selector, or for the type ExternalName.
-    """
-    spec = service.get("spec") or {}
-    if not spec.get("selector") or spec.get("type") == "ExternalName":
-        return []
-    groups: dict[tuple[tuple[str, str, int], ...], list[Object]] = {}
-    for pod in sorted(pods, key=key_of):
-        if _selects(spec["selector"], pod) and _has_address(pod):
-            groups.setdefault(_ports(spec, pod), []).append(_endpoint(service, pod))
-    parts = [
-        (ports, endpoints[start : start + _MOST_ENDPOINTS])
-        for ports, endpoints in sorted(groups.items(), key=lambda group: group[0])
-        for start in range(0, len(endpoints), _MOST_ENDPOINTS)
-    ]
-    return [_slice(service, number, *part) for number, part in enumerate(parts or [((), [])])]
 
 
 class EndpointSlices:
@@ -123,7 +101,7 @@ class EndpointSlices:
         elif not pods:
             del self._pods[namespace]
         for state in (old, pod):
-            for label in _labels(state or pod).items():
+            for label in labels_of(state or pod).items():
                 for key in self._selecting.get((namespace, *label), ()):
                     self._look_at(key)
 
@@ -132,12 +110,12 @@ class EndpointSlices:
         namespace, name = key_of(found)
         owners = found["metadata"].get("ownerReferences") or ()
         services = {owner["name"] for owner in owners if owner.get("kind") == SERVICE.kind}
-        if _labels(found).get(MANAGER_LABEL) == MANAGER:
-            services.add(_labels(found).get(SERVICE_LABEL, ""))
+        if labels_of(found).get(MANAGER_LABEL) == MANAGER:
+            services.add(labels_of(found).get(SERVICE_LABEL, ""))
         for service in services:
             names = self._slices.setdefault((namespace, service), set())
             names.discard(name)
-            if not gone and _labels(found).get(MANAGER_LABEL) == MANAGER:
+            if not gone and labels_of(found).get(MANAGER_LABEL) == MANAGER:
                 names.add(name)
             if not names:
                 del self._slices[namespace, service]
@@ -184,119 +162,10 @@ class EndpointSlices:
         except NotFound:
             await self._cluster.create(ENDPOINT_SLICE, wanted)
             return
-        if _is_as(found, wanted):
+        if is_as(found, wanted):
             return
         version = found["metadata"]["resourceVersion"]
         await self._cluster.patch(ENDPOINT_SLICE, namespace, name, wanted, resource_version=version)
-
-
-def _selects(selector: Object, pod: Object) -> bool:
-    return selector.items() <= _labels(pod).items()
-
-
-def _has_address(pod: Object) -> bool:
-    status = pod.get("status") or {}
-    return bool(status.get("podIP")) and status.get("phase") not in ENDED
-
-
-def _ports(spec: Object, pod: Object) -> tuple[tuple[str, str, int], ...]:
-    """Name, protocol and number of a Service's ports in a pod; without those it does not have."""
-    found = []
-    for port in spec.get("ports") or ():
-        protocol, target = port.get("protocol") or "TCP", target_of(port)
-        number = target if isinstance(target, int) else _named_port(pod, target, protocol)
-        if number is not None:
-            found.append((port.get("name") or "", protocol, number))
-    return tuple(found)
-
-
-def _named_port(pod: Object, name: str, protocol: str) -> int | None:
-    for container in pod["spec"].get("containers") or ():
-        for port in container.get("ports") or ():
-            if port.get("name") == name and (port.get("protocol") or "TCP") == protocol:
-                number: int = port["containerPort"]
-                return number
-    return None
-
-
-def _endpoint(service: Object, pod: Object) -> Object:
-    spec, status, metadata = pod["spec"], pod["status"], pod["metadata"]
-    conditions = status.get("conditions") or ()
-    serving = any(c["type"] == "Ready" and c["status"] == "True" for c in conditions)
-    terminating = bool(metadata.get("deletionTimestamp"))
-    always = bool(service["spec"].get("publishNotReadyAddresses"))
-    endpoint: Object = {
-        "addresses": [status["podIP"]],
-        "conditions": {
-            "ready": always or (serving and not terminating),
-            "serving": serving,
-            "terminating": terminating,
-        },
-        "targetRef": {
-            "kind": POD.kind,
-            "namespace": metadata["namespace"],
-            "name": metadata["name"],
-            "uid": metadata["uid"],
-        },
-    }
-    if spec.get("hostname") and spec.get("subdomain") == service["metadata"]["name"]:
-        endpoint = {**endpoint, "hostname": spec["hostname"]}
-    if spec.get("nodeName"):
-        endpoint = {**endpoint, "nodeName": spec["nodeName"]}
-    return endpoint
-
-
-def _slice(
-    service: Object,
-    number: int,
-    ports: tuple[tuple[str, str, int], ...],
-    endpoints: list[Object],
-) -> Object:
-    metadata = service["metadata"]
-    owner = {
-        "apiVersion": SERVICE.api_version,
-        "kind": SERVICE.kind,
-        "name": metadata["name"],
-        "uid": metadata["uid"],
-        "controller": True,
-        "blockOwnerDeletion": True,
-    }
-    return {
-        "apiVersion": ENDPOINT_SLICE.api_version,
-        "kind": ENDPOINT_SLICE.kind,
-        "metadata": {
-            "name": f"{metadata['name']}-{_suffix(metadata['uid'], number)}",
-            "namespace": metadata["namespace"],
-            "labels": {SERVICE_LABEL: metadata["name"], MANAGER_LABEL: MANAGER},
-            "ownerReferences": [owner],
-        },
-        "addressType": "IPv4",
-        "endpoints": endpoints,
-        "ports": [
-            {"name": name, "protocol": protocol, "port": port} for name, protocol, port in ports
-        ],
-    }
-
-
-def _suffix(uid: str, number: int) -> str:
-    """Of a Service of the same name that was made anew the slices have other names."""
-    digest = hashlib.sha256(f"{uid}/{number}".encode()).digest()
-    return base64.b32encode(digest).decode().lower()[:_SUFFIX_LENGTH]
-
-
-def _is_as(found: Object, wanted: Object) -> bool:
-    return (
-        _labels(wanted).items() <= _labels(found).items()
-        and found["metadata"].get("ownerReferences") == wanted["metadata"]["ownerReferences"]
-        and all(
-            found.get(field) == wanted[field] for field in ("addressType", "endpoints", "ports")
-        )
-    )
-
-
-def _labels(obj: Object) -> Object:
-    labels: Object = obj["metadata"].get("labels") or {}
-    return labels
 
 
 def _lead(service: Object) -> tuple[str, str, str] | None:
