@@ -59,8 +59,11 @@ class TargetOptions(msgspec.Struct, frozen=True):
 
 def on_target(
     function: Callable[Concatenate[Target, P], Awaitable[int]],
-) -> Callable[P, int]:
-    """Make an async function over a Target one that click can call, with the shared options."""
+) -> Callable[..., int]:
+    """Make an async function over a Target one that click can call, with the shared options.
+
+    What it takes is the shared options and what ``function`` takes beside the target, by name.
+    """
 
     @click.option("--context", envvar=CONTEXT_VARIABLE, default="", metavar="NAME",
                   help="A cluster's context in the kubeconfig file, instead of this machine's "
@@ -77,7 +80,7 @@ def on_target(
         options = TargetOptions(context, kubeconfig, namespace)
         return asyncio.run(with_target(function, options, **arguments))
 
-    return call  # type: ignore[return-value]
+    return call
 
 
 async def with_target(

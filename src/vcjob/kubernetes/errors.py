@@ -167,8 +167,10 @@ def _retry_after(headers: Mapping[str, str], answer: Mapping[str, Any]) -> float
     details = answer.get("details")
     told = details.get("retryAfterSeconds") if isinstance(details, dict) else None
     for value in (headers.get("Retry-After"), told):
+        if value is None:
+            continue
         try:
-            seconds = float(value)  # type: ignore[arg-type]
+            seconds = float(value)
         except (TypeError, ValueError):
             continue
         if seconds > 0:

@@ -5,6 +5,7 @@ The files and their indexes are written in this same thread, so that they are re
 """
 
 import asyncio
+import io
 import os
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
@@ -68,9 +69,9 @@ class _File:
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self._text = open(path, "rb", buffering=0)  # noqa: SIM115
+        self._text = io.FileIO(path)
         try:
-            self._index = open(path + SUFFIX, "rb")  # noqa: SIM115
+            self._index = io.BufferedReader(io.FileIO(path + SUFFIX))
         except OSError:
             self._text.close()
             raise
