@@ -11,7 +11,7 @@ from vcjob.api.schema.fields import check_fields
 from vcjob.api.validation import FORMATS
 from vcjob.local import machine_node as module
 from vcjob.local.apiserver.core_columns import COLUMNS
-from vcjob.local.apiserver.schemas import OF_KINDS
+from vcjob.local.apiserver.schemas.kinds import OF_KINDS
 from vcjob.local.machine_node import machine_node
 
 CAPACITY = {"cpu": "2", "memory": "4Gi"}

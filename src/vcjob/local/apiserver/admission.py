@@ -32,7 +32,7 @@ from vcjob.core.checks.contents import CONTENTS, check_contents
 from vcjob.core.checks.queue_objects import check_queue, queue_removal_problems
 from vcjob.local.apiserver.core_defaults import with_defaults
 from vcjob.local.apiserver.resources import Resource
-from vcjob.local.apiserver.schemas import OF_KINDS
+from vcjob.local.apiserver.schemas.kinds import OF_KINDS
 from vcjob.local.apiserver.status import Refused, invalid
 from vcjob.local.apiserver.structural import completed, default_problems, faults, schema_problems
 from vcjob.plugins.registry import Registry

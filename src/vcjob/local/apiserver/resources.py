@@ -34,8 +34,9 @@ from vcjob.local.apiserver.columns import AGE, NAME, Column, path_column
 from vcjob.local.apiserver.core_columns import COLUMNS
 from vcjob.local.apiserver.event_shapes import EVENT_OF_EVENTS
 from vcjob.local.apiserver.reviews import ACCESS_REVIEW, RULES_REVIEW, SUBJECT_REVIEW
-from vcjob.local.apiserver.schemas import OF_KINDS
+from vcjob.local.apiserver.schemas.kinds import OF_KINDS
 
+BINDING = Kind("", "v1", "Binding", "bindings")
 EVICTION = Kind("policy", "v1", "Eviction", "evictions")
 SCALE = Kind("autoscaling", "v1", "Scale", "scales")
 _CONNECT = ("create", "get")
@@ -131,6 +132,7 @@ BUILT_IN: tuple[Resource, ...] = (
     _with(
         _core(POD, "po", has_status=True, all_of=True),
         Subresource("attach", _CONNECT, Kind("", "v1", "PodAttachOptions", "")),
+        Subresource("binding", ("create",), BINDING),
         Subresource("eviction", ("create",), EVICTION),
         Subresource("exec", _CONNECT, Kind("", "v1", "PodExecOptions", "")),
         Subresource("log", ("get",), POD),

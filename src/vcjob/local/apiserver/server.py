@@ -242,11 +242,12 @@ class ApiServer:
         if resource.kind == POD and name in self._doors:
             with self._lasts():
                 return await self._doors[name](request, place, asked)
-        if name not in known or (resource.kind == POD and name != "eviction"):
+        orders = {"binding": self._writing.bind, "eviction": self._deleting.evict}
+        if name not in known or (resource.kind == POD and name not in orders):
             raise _no_resource()  # a part of pods for which there is no door
-        if name == "eviction" and request.method == "POST":
+        if name in orders and request.method == "POST":
             body = Body(await read_body(request), media_type(request))
-            written = await self._deleting.evict(resource, place, asked, body)
+            written = await orders[name](resource, place, asked, body)
             return await self._send_written(request, resource, written)
         if name == "scale":
             raise Refused(

@@ -26,6 +26,7 @@ from vcjob.core.times import timestamp
 from vcjob.local.apiserver import query
 from vcjob.local.apiserver.admission import Admitted, admit_change, admit_new, admit_status
 from vcjob.local.apiserver.apply import apply, taken_over
+from vcjob.local.apiserver.binding import bind
 from vcjob.local.apiserver.bodies import Body, decode_object, decode_yaml
 from vcjob.local.apiserver.custom import established
 from vcjob.local.apiserver.event_shapes import EVENT_OF_EVENTS, from_core, to_core
@@ -60,6 +61,10 @@ class Writing:
         if obj["metadata"].get("resourceVersion"):
             raise Refused(400, "resourceVersion should not be set on objects to be created")
         return await self._create(resource, place, asked, fresh(obj), body)
+
+    async def bind(self, resource: Resource, place: Place, asked: Query, body: Body) -> Written:
+        """Give a pod the node that a Binding names; raises Refused."""
+        return await bind(self._store, place, asked, body, self._clock())
 
     async def _create(
         self, resource: Resource, place: Place, asked: Query, obj: Object, body: Body

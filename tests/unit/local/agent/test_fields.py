@@ -5,7 +5,8 @@ import pytest
 
 from vcjob.api.schema.paths import pod_fields
 from vcjob.api.types import Object
-from vcjob.local.agent.fields import GROUPS, Verdict, as_markdown, rule_for, unsupported
+from vcjob.local.agent.field_rules import GROUPS, Verdict
+from vcjob.local.agent.fields import as_markdown, rule_for, unsupported
 from vcjob.local.node.identity import IdMaps, IdRange
 
 _ALL = IdMaps((IdRange(0, 0, 65536),), (IdRange(0, 0, 65536),))

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from vcjob.api.kinds import POD
 from vcjob.local.apiserver.apply import apply, taken_over, without_managed_fields
 from vcjob.local.apiserver.field_sets import fields_of, read_fields, write_fields
-from vcjob.local.apiserver.schemas import OF_KINDS
+from vcjob.local.apiserver.schemas.kinds import OF_KINDS
 from vcjob.local.apiserver.status import Refused
 
 SCHEMA = OF_KINDS[POD]

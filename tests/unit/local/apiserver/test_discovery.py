@@ -8,7 +8,7 @@ from served import served
 from vcjob.api.kinds import COMMAND, JOB, POD_GROUP, QUEUE
 from vcjob.api.schema.types import ListOf, MapOf, Record
 from vcjob.local.apiserver.resources import BUILT_IN
-from vcjob.local.apiserver.schemas import OF_KINDS
+from vcjob.local.apiserver.schemas.kinds import OF_KINDS
 
 ALL_AT_ONCE = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 # Kubernetes' own, which it documents itself.

@@ -5,7 +5,7 @@ import copy
 import pytest
 
 from vcjob.api.kinds import NAMESPACE, POD, SERVICE
-from vcjob.local.apiserver.schemas import OF_KINDS
+from vcjob.local.apiserver.schemas.kinds import OF_KINDS
 from vcjob.local.apiserver.status import Refused
 from vcjob.local.apiserver.strategic import strategic_merge
 

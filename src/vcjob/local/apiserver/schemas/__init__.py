@@ -1,0 +1,1 @@
+"""Fields of the kinds that are served: for OpenAPI, merge keys and unknown fields."""
