@@ -34,6 +34,9 @@ def engine() -> None:
 @click.option("--no-controller", is_flag=True,
               help="Leave the Jobs to an operator of yours: vcjob operator, with the engine's "
               "kubeconfig file.")  # fmt: skip
+@click.option("--no-scheduler", is_flag=True,
+              help="Leave PodGroups, and pods that have no node, to a scheduler of "
+              "yours.")  # fmt: skip
 @pod_options
 def start(
     detach: bool,
@@ -41,6 +44,7 @@ def start(
     merge: bool,
     listen: tuple[str, int],
     no_controller: bool,
+    no_scheduler: bool,
     binds: tuple[tuple[Path, str, bool], ...],
     host_paths: tuple[Path, ...],
     python: Path | None,
@@ -65,6 +69,7 @@ def start(
         kubeconfig=kubeconfig.absolute() if kubeconfig else None,
         merge=user_kubeconfig().absolute() if merge else None,
         with_controller=not no_controller,
+        with_scheduler=not no_scheduler,
     )
     return start_detached(options) if detach else start_here(options)
 

@@ -69,7 +69,7 @@ class LocalEngine:
 
     With ``of_service`` nothing of the run's own directory stays; what is to outlive the engine is
     given as ``kept`` before the context is entered. Without ``with_controller`` nobody here makes
-    pods of Jobs.
+    pods of Jobs, and without ``with_scheduler`` nobody admits gangs and binds pods.
 
     ``on_line`` gets the pods' output and ``on_problem`` sentences about the engine's own troubles;
     set both before the context is entered. ``lost`` resolves with a sentence when the engine can
@@ -81,11 +81,17 @@ class LocalEngine:
     kept: Kept | None = None
 
     def __init__(
-        self, options: EngineOptions, *, of_service: bool = False, with_controller: bool = True
+        self,
+        options: EngineOptions,
+        *,
+        of_service: bool = False,
+        with_controller: bool = True,
+        with_scheduler: bool = True,
     ) -> None:
         self._options = options
         self._of_service = of_service
         self._with_controller = with_controller
+        self._with_scheduler = with_scheduler
         self._root = state_root()
         self._world: World | None = None
         self.run = open_run(self._root, of_service=of_service)
@@ -174,9 +180,11 @@ class LocalEngine:
         self._logs = Logs(files, self.on_line)
         capacity = dict(self.volumes.capacity)
         self._agent = Agent(self._surroundings(patient))
-        scheduler = Scheduler(patient, capacity, node=NODE_NAME, clock=time.time)
         await self._make_node(capacity)
-        deciding = [scheduler.run()]
+        deciding = []
+        if self._with_scheduler:
+            scheduler = Scheduler(patient, capacity, node=NODE_NAME, clock=time.time)
+            deciding.append(scheduler.run())
         if self._with_controller:
             deciding.append(Controller(self.cluster, installed_plugins(third_party=True)).run())
         self._deciding = self._begin(*deciding)
@@ -348,6 +356,8 @@ class LocalEngine:
 
 
 async def _all(*parts: Coroutine[Any, Any, None]) -> None:
+    if not parts:
+        await asyncio.Event().wait()  # whoever has nothing to do has not ended
     async with asyncio.TaskGroup() as group:
         for part in parts:
             group.create_task(part)

@@ -54,7 +54,8 @@ class ServiceOptions(msgspec.Struct, frozen=True):
 
     ``port`` 0 is that of the last time, if it is free. ``kubeconfig`` is written besides the
     engine's own; ``merge`` adds the engine to that file of the user's. Without its controller it is
-    scheduler and node only, for an operator elsewhere.
+    scheduler and node only, for an operator elsewhere; without its scheduler it leaves PodGroups,
+    and pods that have no node, to others.
     """
 
     engine: EngineOptions = EngineOptions()
@@ -63,6 +64,7 @@ class ServiceOptions(msgspec.Struct, frozen=True):
     kubeconfig: Path | None = None
     merge: Path | None = None
     with_controller: bool = True
+    with_scheduler: bool = True
 
 
 Ready = Callable[[EngineRecord], None]
@@ -82,7 +84,10 @@ def run_service(home: EngineHome, options: ServiceOptions, ready: Ready) -> int:
     lock = home.acquire()
     try:
         engine = LocalEngine(
-            options.engine, of_service=True, with_controller=options.with_controller
+            options.engine,
+            of_service=True,
+            with_controller=options.with_controller,
+            with_scheduler=options.with_scheduler,
         )
         engine.prepare()
         try:
