@@ -13,7 +13,7 @@ from worlds import Pods, Running, world
 from vcjob.local.agent.pipes import End
 from vcjob.local.node.client import NodeRefused
 from vcjob.local.node.messages import EntryExited
-from vcjob.local.node.terminals import receive_terminal
+from vcjob.local.node.receiving_terminals import receive_terminal
 from vcjob.local.sandbox.launcher import search_path
 
 pytestmark = pytest.mark.local

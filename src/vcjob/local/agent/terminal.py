@@ -6,7 +6,7 @@ import socket
 
 from vcjob.local.agent.logs import ContainerLog
 from vcjob.local.agent.pipes import End
-from vcjob.local.node.terminals import receive_terminal
+from vcjob.local.node.receiving_terminals import receive_terminal
 
 
 class Terminal:

@@ -4,7 +4,7 @@ import os
 import socket
 
 from vcjob.local.agent.pipes import End
-from vcjob.local.node.terminals import receive_terminal
+from vcjob.local.node.receiving_terminals import receive_terminal
 
 
 class Streams:

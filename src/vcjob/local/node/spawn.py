@@ -90,8 +90,8 @@ def start_sandbox(
             arguments += ["--userns", namespace]
         joins = [kept(fd) for fd in group.open_for_joining()] if group else []
         order = SandboxOrder(
-            (*arguments, "--", *request.command),
             identity,
+            (*arguments, "--", *request.command),
             gated=gate is not None,
             control_groups=len(joins),
             process_limit=request.process_limit,

@@ -4,19 +4,22 @@ A fork copies the tables of all memory, and each page that either side touches a
 CPU a container from the node, with the pods' network and the engine's modules in its memory, 1.1 ms
 from here. (posix_spawn copies nothing, but the namespaces and the process limit have to be the
 child's alone.) What is forked becomes a child of the node, which alone hears of its end.
+
+So this module imports little, and what comes to it is named tuples by marshal, between two
+processes of one Python: msgspec would add a third to what each fork copies.
 """
 
 import contextlib
 import errno
 import fcntl
+import gc
+import marshal
 import os
 import resource
 import signal
 import socket
 from collections.abc import Callable, Sequence
-from typing import NoReturn
-
-import msgspec
+from typing import NamedTuple, NoReturn
 
 from vcjob.local.node import syscalls
 from vcjob.local.node.terminals import new_instance, use_terminal
@@ -30,7 +33,7 @@ MOST_DESCRIPTORS = 253
 _LONGEST_NOTE = 16
 
 
-class Identity(msgspec.Struct, frozen=True):
+class Identity(NamedTuple):
     """Numbers of the pods' world that a process is to have."""
 
     user: int
@@ -38,7 +41,7 @@ class Identity(msgspec.Struct, frozen=True):
     groups: tuple[int, ...]
 
 
-class Sandbox(msgspec.Struct, frozen=True, tag=True):
+class Sandbox(NamedTuple):
     """A bubblewrap to start in a pod's network; ``arguments`` begin with the program's path.
 
     Descriptors: the network namespace, ``control_groups`` to join, the gate if it is ``gated``,
@@ -49,8 +52,8 @@ class Sandbox(msgspec.Struct, frozen=True, tag=True):
     ``process_limit`` and ``terminal`` as in StartContainer.
     """
 
-    arguments: tuple[str, ...]
     identity: Identity
+    arguments: tuple[str, ...]
     gated: bool
     control_groups: int
     process_limit: int
@@ -58,7 +61,7 @@ class Sandbox(msgspec.Struct, frozen=True, tag=True):
     terminal: bool = False
 
 
-class Holder(msgspec.Struct, frozen=True, tag=True):
+class Holder(NamedTuple):
     """A process that makes a user namespace which belongs to ``identity``, and holds it.
 
     Descriptors: its gate; a socket on which it says a byte when it is through, and then waits for
@@ -68,11 +71,24 @@ class Holder(msgspec.Struct, frozen=True, tag=True):
     identity: Identity
 
 
+def encode(order: Sandbox | Holder) -> bytes:
+    """An order as it is sent."""
+    identity, *rest = order
+    return marshal.dumps((isinstance(order, Sandbox), tuple(identity), *rest))
+
+
+def decode(order: bytes) -> Sandbox | Holder:
+    """The other way of ``encode``."""
+    is_sandbox, identity, *rest = marshal.loads(order)
+    return (Sandbox if is_sandbox else Holder)(Identity(*identity), *rest)
+
+
 def main(control: int) -> None:
     """Fork for the node, which asks on the socket ``control``, until it is gone."""
+    # A collection would write to every object, and in a child copy the page of each.
+    gc.disable()
     os.set_inheritable(control, False)
     connection = socket.socket(fileno=control)
-    decode = msgspec.msgpack.Decoder(Sandbox | Holder).decode
     while True:
         note, fds, _, _ = socket.recv_fds(connection, _LONGEST_NOTE, MOST_DESCRIPTORS)
         if not note:

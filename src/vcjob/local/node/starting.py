@@ -5,12 +5,8 @@ import os
 import socket
 from collections.abc import Sequence
 
-import msgspec
-
 from vcjob.local.node.executables import run_beside
-from vcjob.local.node.starter import MOST_DESCRIPTORS, Holder, Sandbox
-
-_encode = msgspec.msgpack.Encoder().encode
+from vcjob.local.node.starter import MOST_DESCRIPTORS, Holder, Sandbox, encode
 
 
 class Starter:
@@ -26,7 +22,7 @@ class Starter:
         """
         if len(descriptors) >= MOST_DESCRIPTORS:
             raise OSError(errno.E2BIG, f"{len(descriptors)} volumes and files are too many")
-        document = memory_file(_encode(order))
+        document = memory_file(encode(order))
         try:
             socket.send_fds(self._control, [b"f"], [document, *descriptors])
             answer = self._control.recv(4)

@@ -2,14 +2,13 @@
 
 A terminal belongs to the instance of devpts that it was opened in. One of the machine's has no name
 in a container, and tmux, screen, ssh and gpg ask for it. So whoever is about to become the program
-opens one where it is, and sends the other end (the master) back over a socket.
+opens one where it is, and sends the other end (the master) back over a socket
+(``receiving_terminals.py``).
 
 The terminal of a container itself is opened before there is a container, in an instance that
 becomes the container's.
 """
 
-import asyncio
-import contextlib
 import fcntl
 import os
 import socket
@@ -46,7 +45,7 @@ def use_terminal(control: int, owner: tuple[int, int] | None = None) -> None:
     """As ``become_terminal``, of no session yet; ``owner`` is the user and group it is given to."""
     no_controlling = os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC
     master = os.open(_MULTIPLEXER, no_controlling | os.O_NOFOLLOW)
-    if not _is_master(master):  # the container has put something else there
+    if not is_master(master):  # the container has put something else there
         raise OSError(0, f"{_MULTIPLEXER} opens no terminals")
     fcntl.ioctl(master, _SET_LOCK, struct.pack("i", 0))
     slave = fcntl.ioctl(master, _OPEN_PEER, no_controlling)
@@ -61,30 +60,7 @@ def use_terminal(control: int, owner: tuple[int, int] | None = None) -> None:
         os.close(slave)
 
 
-async def receive_terminal(connection: socket.socket) -> int | None:
-    """The master of the terminal; None when the program ended before it had one.
-
-    ``connection`` is the other end of ``become_terminal``'s, non-blocking; nobody else may have
-    that one open. The caller closes the descriptor. What is no terminal is not passed on.
-    """
-    loop = asyncio.get_running_loop()
-    ready = asyncio.Event()
-    loop.add_reader(connection, ready.set)
-    try:
-        await ready.wait()
-    finally:
-        loop.remove_reader(connection)
-    found: list[int] = []
-    with contextlib.suppress(ConnectionError):
-        _, found, _, _ = socket.recv_fds(connection, 1, 1)
-    for fd in found:
-        os.set_inheritable(fd, False)
-        if _is_master(fd):
-            return fd
-        os.close(fd)
-    return None
-
-
-def _is_master(fd: int) -> bool:
+def is_master(fd: int) -> bool:
+    """Whether a descriptor is the master of a terminal."""
     found = os.fstat(fd)
     return stat.S_ISCHR(found.st_mode) and found.st_rdev == _DEVICE

@@ -2,7 +2,7 @@ import asyncio
 import os
 import socket
 
-from vcjob.local.node.terminals import receive_terminal
+from vcjob.local.node.receiving_terminals import receive_terminal
 
 
 async def received(*given: int) -> int | None:
