@@ -20,7 +20,7 @@ from vcjob.controller.preparing import Preparer
 from vcjob.controller.recorder import record_event
 from vcjob.controller.records import Record, Records
 from vcjob.controller.work_queue import WorkQueue
-from vcjob.core.plan import Plan, plan, without_counting
+from vcjob.core.plan import Plan, plan, recorded_later
 from vcjob.core.reasons import Trouble
 from vcjob.plugins.base import KeyPairNeed
 from vcjob.plugins.registry import Registry
@@ -45,7 +45,8 @@ class Controller:
             them. That somebody deleted one is noticed when it is to be changed.
         adapt_pod: makes of each pod what is created, as for the scheduler of the cluster; it must
             not change what it gets.
-        status_interval: seconds between writes of a Job's status that only count its pods.
+        status_interval: seconds for each write of a Job's status; those that only inform wait
+            (``StatusPace``).
         allowed_annotations: those of our annotations that widen rights and work here; None: all.
         observers: are told what is worth measuring.
 
@@ -202,13 +203,14 @@ class Controller:
             self.queue.add_at(record.uid, planned.again)
 
     def _paced(self, record: Record, planned: Plan, written: Object, now: float) -> Plan:
-        """The plan without its record, if that only counts and has to wait for its turn."""
+        """The plan without its record, if that only informs and has to wait for its turn."""
         if planned.record is None:
             return planned
-        wait = record.recorded_at + self._status_interval - self._clock.steady()
-        later = without_counting(planned, written) if wait > 0 else None
+        steady, interval = self._clock.steady(), self._status_interval
+        wait = record.pace.wait(steady, interval)
+        later = recorded_later(planned, written) if wait else None
         if later is None:
-            record.recorded_at = self._clock.steady()
+            record.pace.spend(steady, interval)
             return planned
         self.queue.add_at(record.uid, now + wait)
         return later

@@ -20,6 +20,7 @@ from vcjob.api.kinds import (
 from vcjob.api.types import Job, Object
 from vcjob.controller.cluster import EventType
 from vcjob.controller.reading import read_job, read_status
+from vcjob.controller.status_pace import StatusPace
 from vcjob.core.blueprint import Blueprint
 from vcjob.core.draft import Told
 from vcjob.core.facts import PodFacts, pod_facts
@@ -42,8 +43,7 @@ class Record:
     to delete and that do not show it yet. ``trouble`` is what the last attempt failed for, to be
     tried again at ``retry_at``; ``attempts`` counts those that failed for trouble, ``failures``
     other failures in a row. ``key_pairs`` are those made for the Job or found, by name.
-    ``warned`` are the warnings that were told. ``recorded_at`` is when its status was last written
-    (steady clock).
+    ``warned`` are the warnings that were told. ``pace`` is how often its status may be written.
     """
 
     uid: str
@@ -63,7 +63,7 @@ class Record:
     retry_at: float = 0.0
     attempts: int = 0
     failures: int = 0
-    recorded_at: float = float("-inf")
+    pace: StatusPace = field(default_factory=StatusPace)
 
     @property
     def is_empty(self) -> bool:

@@ -31,7 +31,7 @@ from vcjob.core.observed import Observed, Slot
 from vcjob.core.occurrences import has_policies, is_current, occurrences
 from vcjob.core.phases import advance, count_pods
 from vcjob.core.reasons import MALFORMED, Trouble, waiting_reason
-from vcjob.core.status import difference, only_counts, status_of
+from vcjob.core.status import difference, only_informs, status_of
 from vcjob.core.supporting import Owned, Remove, Step, group_steps, steps
 from vcjob.core.times import seconds_of
 from vcjob.core.waiting import waiting_tasks
@@ -87,7 +87,7 @@ class Plan(msgspec.Struct, frozen=True):
     noted: Mapping[Slot, PodFacts] = {}
 
 
-def without_counting(planned: Plan, old_status: Object) -> Plan | None:
+def recorded_later(planned: Plan, old_status: Object) -> Plan | None:
     """The same without its record, if that decides nothing and may be written later; else None.
 
     Pods that have Succeeded and are gone stay to be noted: nothing else tells of them. A plan that
@@ -98,7 +98,7 @@ def without_counting(planned: Plan, old_status: Object) -> Plan | None:
         planned.amend, planned.handled_commands, planned.remove_group, planned.remove, planned.tell,
         planned.delete_job,
     )  # fmt: skip
-    if any(decides) or planned.record is None or not only_counts(old_status, planned.record):
+    if any(decides) or planned.record is None or not only_informs(old_status, planned.record):
         return None
     noted = {
         slot: facts
@@ -327,4 +327,4 @@ def _again(draft: Draft, job: Job, before: Phase, now: float, *, more: bool) -> 
     return max(min(times), now) if times else None
 
 
-__all__ = ["BATCH", "Plan", "Surroundings", "Trouble", "plan", "trouble_of", "without_counting"]
+__all__ = ["BATCH", "Plan", "Surroundings", "Trouble", "plan", "recorded_later", "trouble_of"]

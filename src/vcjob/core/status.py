@@ -61,20 +61,29 @@ def difference(old: Object, new: Object) -> Object | None:
     return patch or None
 
 
-def only_counts(old: Object, patch: Object) -> bool:
-    """Whether a patch of the status ``old`` decides nothing: it says how many pods are in which
-    phase, which live and which have Succeeded.
+def only_informs(old: Object, patch: Object) -> bool:
+    """Whether a patch of the status ``old`` decides nothing.
 
-    It may come late: what it says is told by the pods themselves, except of pods that somebody
-    deletes just before the controller dies.
+    It says how many pods are in which phase, which live and which have Succeeded, what the Job
+    waits for, and what Volcano's tools look for. It may come late: pods and PodGroup tell the same,
+    except of pods that somebody deletes just before the controller dies.
     """
-    if patch.keys() - {*Counts.__struct_fields__, "taskStatusCount", "controlledResources"}:
+    if patch.keys() - _INFORMING or patch.get("state", {}).keys() - {"reason", "message"}:
         return False
     marks = patch.get("controlledResources", {})
-    if not marks:
+    if STATE_KEY not in marks:
         return True
     before = (old.get("controlledResources") or {}).get(STATE_KEY, "")
-    return marks.keys() == {STATE_KEY} and differ_in_pods_only(before, marks[STATE_KEY] or "")
+    return differ_in_pods_only(before, marks[STATE_KEY] or "")
+
+
+_INFORMING = {
+    *Counts.__struct_fields__,
+    "taskStatusCount",
+    "state",
+    "controlledResources",
+    "runningDuration",
+}
 
 
 def _recorded(draft: Draft) -> Any:

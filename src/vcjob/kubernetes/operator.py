@@ -49,7 +49,7 @@ from vcjob.plugins.registry import installed_plugins
 _FINISH_SECONDS = 10.0
 """How long writes under way may take after we were told to end."""
 _STATUS_SECONDS = 0.5
-"""Between writes of a Job's status that only count its pods."""
+"""For each write of a Job's status; those that only inform wait."""
 _LOOK_SECONDS = 2.0
 _AGAIN_SECONDS = 2.0
 _STUCK_SECONDS = 300.0

@@ -15,6 +15,8 @@ from vcjob.controller.observers import Observers
 from vcjob.core.observed import Observed
 
 INTERVAL = 0.5
+REST = 4 * INTERVAL
+"""After which whatever a story has told by then is written."""
 Story = Callable[[Simulation], Awaitable[Any]]
 
 
@@ -40,7 +42,7 @@ async def writes(world: Simulation, since: int) -> list[Object]:
     following = world.store.watch(JOB, str(since))
     found = []
     while following.version < world.store.version:
-        found.append((await anext(following)).object["status"])
+        found.append((await anext(following)).object.get("status", {}))
     return found
 
 
@@ -48,20 +50,75 @@ def paced(story: Story, **options: Any) -> None:
     simulated(story, controller_options={"status_interval": INTERVAL, **options})
 
 
-def test_a_status_that_only_counts_is_written_twice_a_second_and_in_the_end_is_true() -> None:
+def test_a_status_that_only_counts_is_written_now_and_then_and_in_the_end_is_true() -> None:
     async def story(world: Simulation) -> None:
         await admitted(world, job(40))
-        await world.advance(INTERVAL)
+        await world.advance(REST)
         began, version = world.clock.now(), world.store.version
         for index in range(30):
             await world.run_pod(f"lc-worker-{index}")
             await world.advance(0.1)
         seconds = world.clock.now() - began
         written = await writes(world, version)
-        assert len(written) <= seconds / INTERVAL + 1
+        assert len(written) <= seconds / INTERVAL
         assert len(written) >= 3, "but it is written"
-        await world.advance(INTERVAL)
+        await world.advance(REST)
         assert (await world.status("lc"))["running"] == 30
+
+    paced(story)
+
+
+def test_a_whole_life_keeps_to_the_budget_though_phases_are_written_at_once() -> None:
+    async def story(world: Simulation) -> None:
+        began, version = world.clock.now(), world.store.version
+        await admitted(world, job(40))
+        for change in (world.run_pod, world.end_pod):
+            for index in range(40):
+                await change(f"lc-worker-{index}")
+                await world.advance(0.05)
+        assert await world.phase("lc") == "Completed"
+        seconds = world.clock.now() - began
+        assert len(await writes(world, version)) - 1 <= seconds / INTERVAL, "but for its creation"
+
+    paced(story)
+
+
+def test_what_a_job_waits_for_is_written_together_with_its_counts() -> None:
+    async def story(world: Simulation) -> None:
+        version = world.store.version
+        await admitted(world, job(3))
+        assert len(await writes(world, version)) == 2, "its creation, and that it is Pending"
+        assert len(await world.pods()) == 3
+        await world.advance(REST)
+        assert len(await writes(world, version)) == 3
+        status = await world.status("lc")
+        assert (status["state"]["reason"], status["pending"]) == ("PodsNotRunning", 3)
+        assert "plugin-svc" in status["controlledResources"]
+
+    paced(story)
+
+
+def test_decisions_are_written_at_once_and_what_only_informs_after_them() -> None:
+    async def story(world: Simulation) -> None:
+        policies = [{"event": "PodFailed", "action": "RestartPod"}]
+        await admitted(world, job(9, minAvailable=1, maxRetry=100, policies=policies))
+        await world.run_pending()
+        await world.advance(10 * INTERVAL)
+        version = world.store.version
+        for index in range(4):
+            await world.end_pod(f"lc-worker-{index}", 1)
+            await world.settle()
+            assert (await world.status("lc"))["retryCount"] == index + 1
+            await world.run_pending()
+            await world.settle()
+        assert await world.phase("lc") == "Running"
+        decided = len(await writes(world, version))
+        await world.end_pod("lc-worker-8")
+        await world.advance(INTERVAL)
+        assert len(await writes(world, version)) == decided
+        await world.advance(10 * INTERVAL)
+        assert len(await writes(world, version)) == decided + 1
+        assert (await world.status("lc"))["succeeded"] == 1
 
     paced(story)
 
@@ -70,7 +127,7 @@ def test_what_is_decided_is_written_at_once() -> None:
     async def story(world: Simulation) -> None:
         policies = [{"event": "PodFailed", "action": "AbortJob"}]
         await admitted(world, job(3, policies=policies))
-        await world.advance(INTERVAL)
+        await world.advance(REST)
         await world.run_pending()
         await world.settle()
         assert await world.phase("lc") == "Running"
@@ -90,7 +147,7 @@ def test_a_pod_that_succeeds_and_goes_in_between_is_not_made_again() -> None:
         await admitted(world, job(3))
         await world.run_pending()
         await world.settle()
-        await world.advance(2 * INTERVAL)
+        await world.advance(2 * REST)
         await world.end_pod("lc-worker-0")
         await world.settle()
         await world.end_pod("lc-worker-1")
@@ -100,7 +157,7 @@ def test_a_pod_that_succeeds_and_goes_in_between_is_not_made_again() -> None:
         await world.settle()
         await world.settle()
         assert await world.pod_names() == ["lc-worker-0", "lc-worker-2"]
-        await world.advance(INTERVAL)
+        await world.advance(REST)
         assert (await world.status("lc"))["succeeded"] == 2
         assert await world.pod_names() == ["lc-worker-0", "lc-worker-2"]
 
@@ -126,7 +183,7 @@ def test_scaling_down_and_up_again_at_once_is_no_eviction() -> None:
         policies = [{"event": "PodEvicted", "action": "RestartJob"}]
         await admitted(world, job(3, minAvailable=1, policies=policies))
         await world.run_pending()
-        await world.advance(INTERVAL)
+        await world.advance(REST)
         for replicas in (1, 3):
             tasks = [{**(await world.job("lc"))["spec"]["tasks"][0], "replicas": replicas}]
             await world.patch_job("lc", {"spec": {"tasks": tasks}})

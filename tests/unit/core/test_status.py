@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vcjob.api.names import STATE_KEY
-from vcjob.core.status import difference, only_counts
+from vcjob.core.status import difference, only_informs
 from vcjob.local.merge_patch import merge_patch
 
 values = st.recursive(
@@ -36,7 +36,7 @@ def _marks(**changed: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("patch", "counts"),
+    ("patch", "informs"),
     [
         ({"running": 2, "pending": None}, True),
         ({"taskStatusCount": {"w": {"phase": {"Running": 2}}}}, True),
@@ -44,15 +44,17 @@ def _marks(**changed: Any) -> dict[str, Any]:
         (_marks(g="other"), False),
         (_marks(t=[{"t": "w", "i": "0", "r": 1}]), False),
         ({"controlledResources": {STATE_KEY: None}}, False),
-        ({"controlledResources": {"plugin-svc": "svc"}}, False),
+        ({"controlledResources": {"plugin-svc": "svc"}}, True),
         ({"running": 2, "state": {"phase": "Running"}}, False),
-        ({"state": {"reason": "x"}}, False),
+        ({"state": {"reason": "x", "message": None}}, True),
+        ({"state": {"reason": "x", "phase": "Running"}}, False),
+        ({"state": {"reason": "x"}, "version": 1}, False),
         ({"version": 1}, False),
         ({"retryCount": 1}, False),
         ({"minAvailable": 1}, False),
-        ({"runningDuration": "1s"}, False),
+        ({"runningDuration": None}, True),
         ({"conditions": []}, False),
     ],
 )
-def test_what_only_counts_is_told_from_what_decides(patch: dict[str, Any], counts: bool) -> None:
-    assert only_counts(_marks(), patch) is counts
+def test_what_only_informs_is_told_from_what_decides(patch: dict[str, Any], informs: bool) -> None:
+    assert only_informs(_marks(), patch) is informs
