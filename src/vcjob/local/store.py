@@ -156,7 +156,7 @@ class Store:
             stored = self._objects.put(kind, key, created)
             if metadata.get("ownerReferences"):
                 collect(self._objects, (kind, key), self._clock())
-        return stored
+        return _at_version(stored, None) if dry_run else stored
 
     async def replace(
         self,
@@ -279,7 +279,7 @@ class Store:
                 remove(self._objects, place, self._clock())
             elif _owners(stored) is not _owners(old):
                 collect(self._objects, place, self._clock())
-        return stored
+        return _at_version(stored, old["metadata"]["resourceVersion"]) if dry_run else stored
 
     def _generated(self, kind: Kind, metadata: Object) -> str:
         """A name that begins with ``generateName`` and is free."""
@@ -331,3 +331,9 @@ def _key_of(obj: Object) -> Key:
 def _shown(key: Key) -> str:
     namespace, name = key
     return f"{namespace}/{name}" if namespace else name
+
+
+def _at_version(obj: Object, version: str | None) -> Object:
+    """What a dry run answers: the version that it would get may become that of something else."""
+    metadata = {key: value for key, value in obj["metadata"].items() if key != "resourceVersion"}
+    return {**obj, "metadata": metadata | ({"resourceVersion": version} if version else {})}

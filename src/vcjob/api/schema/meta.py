@@ -20,15 +20,18 @@ from vcjob.api.schema.types import (
     required,
 )
 
+_SOME_TEXT = Text(min_length=1)
+_FINALIZER = Text("qualified-name", min_length=1)
+
 OWNER_REFERENCE = record(
     "OwnerReference",
     {
-        "apiVersion": required(TEXT),
+        "apiVersion": required(_SOME_TEXT),
         "blockOwnerDeletion": BOOLEAN,
         "controller": BOOLEAN,
-        "kind": required(TEXT),
-        "name": required(TEXT),
-        "uid": required(TEXT),
+        "kind": required(_SOME_TEXT),
+        "name": required(_SOME_TEXT),
+        "uid": required(_SOME_TEXT),
     },
 )
 
@@ -51,7 +54,7 @@ OBJECT_META = record(
         "namespace": field(Text("dns-1123-label"), "Namespace of the object."),
         "labels": field(LABELS, "Keys and values to select the object by."),
         "annotations": field(ANNOTATIONS, "Keys and texts for tools."),
-        "finalizers": field(ListOf(TEXT), "What must be done before the object may vanish."),
+        "finalizers": field(ListOf(_FINALIZER), "What must be done before the object may vanish."),
         "ownerReferences": field(ListOf(OWNER_REFERENCE), "With these it is garbage collected."),
         **_SERVER_FIELDS,
     },

@@ -31,6 +31,7 @@ from vcjob.core.check import Lookup, check, check_update
 from vcjob.core.checks.contents import CONTENTS, check_contents
 from vcjob.core.checks.queue_objects import check_queue, queue_removal_problems
 from vcjob.local.apiserver.core_defaults import with_defaults
+from vcjob.local.apiserver.metadata import metadata_problems
 from vcjob.local.apiserver.resources import Resource
 from vcjob.local.apiserver.schemas.kinds import OF_KINDS
 from vcjob.local.apiserver.status import Refused, invalid
@@ -64,7 +65,7 @@ def admit_new(
     kind = resource.stored
     metadata = obj["metadata"]
     name = metadata.get("name") or metadata.get("generateName") or ""
-    if problems := list(_metadata_problems(kind, metadata)):
+    if problems := [*_name_problems(kind, metadata), *metadata_problems(metadata)]:
         raise invalid(resource.kind, name, problems)
     if kind == JOB:
         complete = apply_defaults(obj, requires=plugins.requires)
@@ -78,7 +79,8 @@ def admit_change(resource: Resource, new: Object, old: Object, plugins: Registry
     kind = resource.stored
     name = old["metadata"]["name"]
     if new["metadata"] != old["metadata"]:
-        _judged(resource, name, new, check_fields(new["metadata"], OBJECT_META, ("metadata",)))
+        problems = check_fields(new["metadata"], OBJECT_META, ("metadata",))
+        _judged(resource, name, new, [*problems, *metadata_problems(new["metadata"])])
     if kind == JOB:
         if new.get("spec") == old.get("spec"):
             return Admitted(new)
@@ -177,7 +179,7 @@ def _definition_problems(definition: Object) -> list[Problem]:
     return problems
 
 
-def _metadata_problems(kind: Kind, metadata: Object) -> list[Problem]:
+def _name_problems(kind: Kind, metadata: Object) -> list[Problem]:
     name, start = metadata.get("name"), metadata.get("generateName")
     if not name and not start:
         return [Problem("name or generateName is required", ("metadata", "name"))]

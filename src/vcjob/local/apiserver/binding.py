@@ -4,14 +4,29 @@ Source: Kubernetes API reference, "Binding"; what refuses one is what Kubernetes
 """
 
 from vcjob.api.kinds import POD
+from vcjob.api.schema.meta import OBJECT_META
+from vcjob.api.schema.types import TEXT, record, required
 from vcjob.api.types import Object
 from vcjob.core.times import timestamp
 from vcjob.local.apiserver import query
-from vcjob.local.apiserver.bodies import Body, decode_object
+from vcjob.local.apiserver.bodies import Body
+from vcjob.local.apiserver.orders import decode_order, named
 from vcjob.local.apiserver.paths import Place
 from vcjob.local.apiserver.query import Query
+from vcjob.local.apiserver.schemas.parts import OBJECT_REFERENCE
 from vcjob.local.apiserver.status import Refused, Written
 from vcjob.local.store import Store
+
+_BINDING = record(
+    "Binding",
+    {
+        "apiVersion": TEXT,
+        "kind": TEXT,
+        "metadata": OBJECT_META,
+        "target": required(OBJECT_REFERENCE),
+    },
+    keeps_unknown=True,
+)
 
 
 async def bind(store: Store, place: Place, asked: Query, body: Body, now: float) -> Written:
@@ -19,10 +34,8 @@ async def bind(store: Store, place: Place, asked: Query, body: Body, now: float)
 
     ``now`` is in seconds since 1970.
     """
-    binding = decode_object(body.bytes, body.type)
-    metadata, target = binding.get("metadata") or {}, binding.get("target") or {}
-    if metadata.get("name", place.name) != place.name:
-        raise Refused(400, "the name of the Binding is not that of the pod")
+    binding = named(decode_order(body, _BINDING), place.name)
+    metadata, target = binding.get("metadata") or {}, binding["target"]
     if target.get("kind", "Node") != "Node" or not target.get("name"):
         raise Refused(422, "target must name an object of kind Node")
     pod = await store.get(POD, place.namespace, place.name)

@@ -59,7 +59,7 @@ async def read_body(request: web.BaseRequest) -> bytes:
 
 def media_type(request: web.BaseRequest) -> str:
     """The Content-Type of a request without its parameters; JSON if it names none."""
-    return request.headers.get("Content-Type", JSON).split(";")[0].strip().lower() or JSON
+    return (request.headers.get("Content-Type") or JSON).split(";")[0].strip().lower()
 
 
 def program(request: web.BaseRequest) -> str:

@@ -63,12 +63,16 @@ class Lists:
     ) -> LongAnswer:
         """The list that a request asks for; raises Refused."""
         media = negotiate(accept, FORMS_OF_LISTS)
+        if query.flag(asked, "sendInitialEvents") is not None:
+            raise Refused(422, "sendInitialEvents is forbidden for list")
         limit = query.count(asked, "limit") or 0
         token = asked.get("continue", "")
         question = (
             f"{resource.kind}|{place}|{asked.get('labelSelector')}|{asked.get('fieldSelector')}"
         )
         if token:
+            if asked.get("resourceVersionMatch"):
+                raise Refused(422, "resourceVersionMatch is forbidden when continue is provided")
             if query.version(asked):
                 raise Refused(400, "resourceVersion and continue cannot be asked for together")
             name, start, snapshot = self._continued(token, question)
@@ -124,16 +128,16 @@ def selection(resource: Resource, place: Place, asked: Query) -> Wanted:
 
 
 def check_version(asked: Query, current: int) -> None:
-    """Whether the objects of now are what a list or get asks for; raises Refused (400, 410, 504).
+    """Whether the objects of now are what a list or get asks for; raises Refused.
 
     Only the present is kept, so that an exact version is answered only while it is the latest.
     """
     match_rule = query.choice(asked, "resourceVersionMatch", _EXACT, _NOT_OLDER)
     version = query.version(asked)
     if match_rule and version is None:
-        raise Refused(400, "resourceVersionMatch is forbidden unless resourceVersion is provided")
+        raise Refused(422, "resourceVersionMatch is forbidden unless resourceVersion is provided")
     if match_rule == _EXACT and version == 0:
-        raise Refused(400, 'resourceVersionMatch "Exact" is forbidden for resourceVersion "0"')
+        raise Refused(422, 'resourceVersionMatch "Exact" is forbidden for resourceVersion "0"')
     if not version:
         return
     if version > current:

@@ -11,6 +11,7 @@ Query = Mapping[str, str]
 
 _TRUE = ("true", "1", "")
 _FALSE = ("false", "0")
+_LONGEST_MANAGER = 128  # bytes
 
 
 def flag(query: Query, name: str) -> bool | None:
@@ -41,13 +42,25 @@ def version(query: Query) -> int | None:
 
 
 def choice(query: Query, name: str, *values: str) -> str:
-    """One of ``values``, or "" where it is not given; raises Refused (400)."""
+    """One of ``values``, or "" where it is not given; raises Refused (422)."""
     value = query.get(name, "")
     if value and value not in values:
-        raise Refused(400, f"{name} must be one of {', '.join(values)}, not {value[:60]!r}")
+        raise Refused(422, f"{name} must be one of {', '.join(values)}, not {value[:60]!r}")
     return value
 
 
 def is_dry_run(query: Query) -> bool:
-    """Whether nothing is to be stored; raises Refused (400)."""
+    """Whether nothing is to be stored; raises Refused (422)."""
     return choice(query, "dryRun", "All") == "All"
+
+
+def field_manager(query: Query) -> str:
+    """Who writes, as the request names it ("": it does not); raises Refused (422)."""
+    name = query.get("fieldManager", "")
+    if len(name.encode(errors="replace")) > _LONGEST_MANAGER or not name.isprintable():
+        raise Refused(
+            422,
+            f"fieldManager must have at most {_LONGEST_MANAGER} bytes and only printable "
+            f"characters, unlike {name[:60]!r}",
+        )
+    return name

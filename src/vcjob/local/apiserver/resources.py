@@ -41,6 +41,7 @@ EVICTION = Kind("policy", "v1", "Eviction", "evictions")
 SCALE = Kind("autoscaling", "v1", "Scale", "scales")
 _CONNECT = ("create", "get")
 VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
+_ONE_BY_ONE = tuple(verb for verb in VERBS if verb != "deletecollection")
 
 
 class Subresource(msgspec.Struct, frozen=True):
@@ -144,7 +145,7 @@ BUILT_IN: tuple[Resource, ...] = (
     _core(PERSISTENT_VOLUME_CLAIM, "pvc", has_status=True),
     _core(EVENT, "ev"),
     _core(EVENT_OF_EVENTS, "ev", stored=EVENT),
-    _core(NAMESPACE, "ns", has_status=True),
+    msgspec.structs.replace(_core(NAMESPACE, "ns", has_status=True), verbs=_ONE_BY_ONE),
     _core(NODE, "no", has_status=True),
     _core(SERVICE_ACCOUNT, "sa"),
     _core(NETWORK_POLICY, "netpol"),

@@ -68,6 +68,8 @@ def parse_label_selector(text: str) -> Wanted | None:
         rest = rest[match.end() :]
         if rest and not rest.startswith(","):
             raise _bad("label", text, f"a comma is expected before {rest.strip()[:60]!r}")
+        if rest and not rest[1:].strip():
+            raise _bad("label", text, "a requirement is expected behind the last comma")
         rest = rest[1:]
     if not tests:
         return None

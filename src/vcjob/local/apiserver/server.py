@@ -43,6 +43,7 @@ Door = Callable[[web.BaseRequest, Place, query.Query], Awaitable[web.StreamRespo
 _PORT = re.compile(r":[0-9]+\Z")
 _HOSTS = ("127.0.0.1", "localhost", "[::1]")
 _SHUTDOWN_SECONDS = 2.0
+_LONGEST_LINE = 1024 * 1024  # bytes of a URL, as Go takes: commands of exec stand in it
 _HEALTH = ("healthz", "livez", "readyz")
 _PATHS = (
     "/api",
@@ -220,6 +221,8 @@ class ApiServer:
     async def _delete_collection(
         self, request: web.BaseRequest, resource: Resource, place: Place, asked: query.Query
     ) -> web.StreamResponse:
+        if "deletecollection" not in resource.verbs:
+            raise _no_method("DELETE")
         if resource.kind.namespaced and not place.namespace:
             raise _no_method("DELETE")
         body = Body(await read_body(request), media_type(request))
@@ -322,6 +325,7 @@ async def serve(
             auto_decompress=False,  # compressed bodies are refused: see bodies.py
             handler_cancellation=True,
             logger=http_log,
+            max_line_size=_LONGEST_LINE,
         ),
         shutdown_timeout=_SHUTDOWN_SECONDS,
     )

@@ -56,6 +56,7 @@ class Writing:
 
     async def create(self, resource: Resource, place: Place, asked: Query, body: Body) -> Written:
         """Create the object of a body; raises Refused."""
+        query.field_manager(asked)
         obj = decode_object(body.bytes, body.type)
         obj = addressed(resource, place, obj)
         if obj["metadata"].get("resourceVersion"):
@@ -122,13 +123,15 @@ class Writing:
         if obj["metadata"].get("name") != place.name:
             raise Refused(400, "the name of the object does not match the name on the URL")
         obj, warnings = validated(resource, obj, asked, body)
-        manager = asked.get("fieldManager") or body.sender
+        manager = query.field_manager(asked) or body.sender
         return await self._modify(resource, place, asked, lambda old: obj, warnings, manager)
 
     async def patch(self, resource: Resource, place: Place, asked: Query, body: Body) -> Written:
         """Change an object by a patch, or apply one; raises Refused."""
         if body.type == APPLY_PATCH:
             return await self._apply(resource, place, asked, body)
+        if query.flag(asked, "force") is not None:
+            raise Refused(422, "PatchOptions is invalid: force: may only be given for an apply")
         change = change_of(resource, body)
         warnings: list[str] = []
 
@@ -137,14 +140,18 @@ class Writing:
             warnings.extend(told)
             return new
 
-        manager = asked.get("fieldManager") or body.sender
+        manager = query.field_manager(asked) or body.sender
         return await self._modify(resource, place, asked, checked, warnings, manager)
 
     async def _apply(self, resource: Resource, place: Place, asked: Query, body: Body) -> Written:
-        manager = asked.get("fieldManager", "")
+        manager = query.field_manager(asked)
         if not manager:
             raise Refused(422, "PatchOptions is invalid: fieldManager: Required value")
-        wish = addressed(resource, place, decode_yaml(body.bytes))
+        given = decode_yaml(body.bytes)
+        for field in ("apiVersion", "kind"):
+            if not given.get(field):
+                raise Refused(400, f"the object that is applied must say its {field}")
+        wish = addressed(resource, place, given)
         if wish["metadata"].get("managedFields"):
             raise Refused(400, "metadata.managedFields must be nil")
         wish["metadata"].setdefault("name", place.name)

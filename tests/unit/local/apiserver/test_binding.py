@@ -40,6 +40,10 @@ def test_a_pod_gets_its_node_and_says_that_it_is_scheduled() -> None:
         ({**TO_NODE, "metadata": {"name": "q"}}, {}, 400, "not that of"),
         ({"target": {"kind": "Pod", "name": "n"}}, {}, 422, "of kind Node"),
         ({"target": {}}, {}, 422, "of kind Node"),
+        ({}, {}, 422, 'lacks the field "target"'),
+        ({"target": "n"}, {}, 422, "target must be an object"),
+        ({**TO_NODE, "metadata": 5}, {}, 422, "metadata must be an object"),
+        ({**TO_NODE, "kind": "Eviction"}, {}, 400, "must be Binding, not Eviction"),
         ({**TO_NODE, "metadata": {"uid": "of-another"}}, {}, 409, "another object"),
     ],
 )

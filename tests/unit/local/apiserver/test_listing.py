@@ -82,11 +82,11 @@ def test_a_forgotten_page_is_gone_and_a_token_of_another_list_is_wrong():
         ("1", "Exact", 410),
         ("999999", "", 504),
         ("999999", "Exact", 504),
-        ("0", "Exact", 400),
-        ("", "Exact", 400),
+        ("0", "Exact", 422),
+        ("", "Exact", 422),
         ("x", "", 400),
         ("-1", "", 400),
-        ("1", "Newest", 400),
+        ("1", "Newest", 422),
     ],
 )
 def test_a_version_that_cannot_be_answered_is_not(version, rule, code):
@@ -98,6 +98,17 @@ def test_a_version_that_cannot_be_answered_is_not(version, rule, code):
         return await ask("GET", MAPS, **asked)
 
     assert ask_of(scenario).code == code
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"sendInitialEvents": "true"},
+        {"continue": "t", "resourceVersionMatch": "Exact", "resourceVersion": "1"},
+    ],
+)
+def test_options_that_a_list_has_no_place_for_are_refused(asked):
+    assert ask_of(lambda ask: ask("GET", MAPS, **asked)).code == 422
 
 
 def test_a_table_has_the_columns_that_kubectl_shows():

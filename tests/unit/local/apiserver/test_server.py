@@ -186,6 +186,16 @@ def test_a_door_of_pods_answers_for_its_subresource_and_none_is_served_without()
     assert other.code == 404
 
 
+def test_a_url_may_be_as_long_as_the_command_of_an_exec():
+    async def scenario():
+        async with served() as ask:
+            return await ask("GET", MAPS, labelSelector=",".join(["a=b"] * 50_000))
+
+    answer = asyncio.run(scenario())
+
+    assert (answer.code, answer.body["items"]) == (200, [])
+
+
 def test_health_is_told_in_one_word():
     async def scenario():
         async with served() as ask:

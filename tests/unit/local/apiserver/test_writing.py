@@ -100,7 +100,9 @@ def test_nothing_is_stored_by_a_dry_run():
 
     dry, absent, patched, wrong, left = ask_of(scenario)
 
-    assert (dry.code, absent.code, wrong.code) == (201, 404, 400)
+    assert (dry.code, absent.code, wrong.code) == (201, 404, 422)
+    assert "resourceVersion" not in dry.body["metadata"]
+    assert patched.body["metadata"]["resourceVersion"] == left.body["metadata"]["resourceVersion"]
     assert patched.body["data"] == {"x": "2"}
     assert left.body["data"] == {"x": "1"}
 
@@ -363,28 +365,6 @@ def test_plain_texts_of_a_secret_are_encoded_and_never_read_back():
     assert "stringData" not in patched.body
 
 
-@pytest.mark.parametrize(
-    ("options", "code"),
-    [
-        ({"preconditions": {"uid": "other"}}, 409),
-        ({"preconditions": {"resourceVersion": "1"}}, 409),
-        ({"propagationPolicy": "Sideways"}, 422),
-        ({"gracePeriodSeconds": -1}, 422),
-        ({"gracePeriodSeconds": 0, "propagationPolicy": "Foreground"}, 200),
-    ],
-)
-def test_a_deletion_keeps_to_its_conditions(options, code):
-    async def scenario(ask):
-        await ask.made(MAPS, config_map("a"))
-        answer = await ask("DELETE", f"{MAPS}/a", options)
-        return answer, await ask("GET", f"{MAPS}/a")
-
-    answer, left = ask_of(scenario)
-
-    assert answer.code == code
-    assert left.code == (404 if code == 200 else 200)
-
-
 def test_a_deletion_answers_what_is_gone_or_what_is_still_there():
     async def scenario(ask):
         kept = {"metadata": {"name": "kept", "finalizers": ["example.com/wait"]}}
@@ -546,6 +526,51 @@ def test_what_is_applied_is_made_kept_and_let_go():
     ]
     assert forced.body["data"] == {"x": "9", "z": "3"}
     assert nobody.code == 422
+
+
+@pytest.mark.parametrize("lacking", ["apiVersion", "kind"])
+def test_what_does_not_say_what_it_is_is_not_applied(lacking):
+    wish = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"x": "1"}}
+
+    async def scenario(ask):
+        path = f"{MAPS}/a"
+        await ask("PATCH", path, wish, type=APPLY, fieldManager="m")
+        rest = {key: value for key, value in wish.items() if key not in (lacking, "data")}
+        answer = await ask("PATCH", path, rest, type=APPLY, fieldManager="m")
+        return answer, await ask("GET", path)
+
+    answer, left = ask_of(scenario)
+
+    assert (answer.code, answer.body["message"]) == (
+        400, f"the object that is applied must say its {lacking}",
+    )  # fmt: skip
+    assert left.body["data"] == {"x": "1"}
+
+
+@pytest.mark.parametrize(
+    ("method", "type", "query"),
+    [
+        ("PATCH", MERGE, {"force": "true"}),
+        ("PATCH", MERGE, {"fieldManager": "m" * 129}),
+        ("PATCH", APPLY, {"fieldManager": "m\n"}),
+        ("PATCH", APPLY, {}),
+        ("PATCH", MERGE, {"fieldValidation": "Some"}),
+        ("PUT", "application/json", {"fieldManager": "m" * 129}),
+        ("POST", "application/json", {"fieldManager": "m" * 129}),
+    ],
+)
+def test_options_that_cannot_be_are_refused(method, type, query):
+    body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
+
+    async def scenario(ask):
+        path = MAPS if method == "POST" else f"{MAPS}/a"
+        if method != "POST":
+            await ask.made(MAPS, config_map("a"))
+        return await ask(method, path, body, type=type, **query)
+
+    answer = ask_of(scenario)
+
+    assert (answer.code, answer.reason) == (422, "Invalid")
 
 
 def test_a_patch_takes_over_what_was_applied():
