@@ -2,6 +2,7 @@
 
 import signal
 import sys
+from pathlib import Path
 
 import client_packages
 import pytest
@@ -21,6 +22,38 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="install kubectl, helm and other clients of Kubernetes into environments beside the "
         "checkout, and test with them; without it tests skip clients that are not installed",
+    )
+    cluster = parser.getgroup("a cluster of yours", "for tests/kubernetes/end_to_end")
+    cluster.addoption(
+        "--kubeconfig",
+        type=Path,
+        metavar="FILE",
+        help="the cluster that is tested; without it an engine that is started for the tests",
+    )
+    cluster.addoption("--context", default="", metavar="NAME", help="a context of that file")
+    cluster.addoption(
+        "--installed",
+        action="store_true",
+        help="controller and webhook are there already; without it the tests start vcjob's own",
+    )
+    cluster.addoption(
+        "--controller",
+        choices=("vcjob", "volcano"),
+        default="vcjob",
+        help="whose behaviour is expected; volcano: vc-controller-manager's, with --installed",
+    )
+    cluster.addoption(
+        "--record",
+        type=Path,
+        metavar="DIR",
+        help="write phases, Events and objects of each test there, to compare two controllers",
+    )
+    cluster.addoption(
+        "--manifests",
+        type=Path,
+        metavar="DIR",
+        help="Jobs that are reviewed and run to the point where their pods exist; without it those "
+        "in examples/",
     )
 
 

@@ -104,18 +104,18 @@ class Replay:
             for number, step in enumerate(self.recording["steps"]):
                 self.statuses.clear()
                 for op in step["ops"]:
-                    await self._do(simulation, op, job)
+                    await self.do(simulation, op, job)
                     if self.fault:
                         await simulation.advance(_TIME_FOR_SECOND_TRY, finish_pods=False)
                 await simulation.settle()
                 if self.fault:
                     await simulation.advance(_TIME_FOR_SECOND_TRY)
-                after = await _after(simulation)
+                after = await after_step(simulation)
                 if isinstance(after["job"], dict):
                     self.counted.append(_count(after))
                 found += ((number, *difference) for difference in _compare(step["after"], after))
-                recorded = filter(_is_status, step["statuses"])
-                theirs = [last[0], *map(_shown, recorded)]
+                recorded = filter(is_status, step["statuses"])
+                theirs = [last[0], *map(as_ours, recorded)]
                 ours = [last[1], *map(_status, self.statuses)]
                 last = [theirs[-1], ours[-1]]
                 if self.between:
@@ -147,7 +147,8 @@ class Replay:
             if event.type != "DELETED":
                 self.statuses.append(event.object)
 
-    async def _do(self, s: Simulation, op: Object, job: Object) -> None:
+    async def do(self, s: Simulation, op: Object, job: Object) -> None:
+        """Carry out one operation of a recording."""
         match op["op"]:
             case "createJob":
                 await s.create_job(job)
@@ -223,7 +224,7 @@ async def _scaled(s: Simulation, op: Object) -> Object:
     return {"spec": spec}
 
 
-async def _after(s: Simulation) -> Object:
+async def after_step(s: Simulation) -> Object:
     """The state of things in the shape of the recordings."""
     after: Object = {}
     try:
@@ -277,8 +278,8 @@ def _status(job: Object) -> Object:
     return shown
 
 
-def _shown(status: Object) -> Object:
-    """A status of a recording, with what it leaves out."""
+def as_ours(status: Object) -> Object:
+    """A status of a recording in the shape of ours, with what it leaves out."""
     shown: Object = dict.fromkeys((*COUNTERS, "minAvailable", "retryCount", "version"), 0)
     shown |= {"taskStatusCount": {}, "controlledResources": {}, **status}
     shown["minAvailable"] = shown["minAvailable"] or 0
@@ -301,7 +302,8 @@ def _count(after: Object) -> tuple[Object, Object]:
     return {name: after["job"][name] for name in COUNTERS}, counted
 
 
-def _is_status(status: Any) -> bool:
+def is_status(status: Any) -> bool:
+    """Whether a recorded status is one, and not the word that the Job is gone."""
     return isinstance(status, dict)
 
 
@@ -314,7 +316,7 @@ def _compare(theirs: Object, ours: Object) -> Iterator[tuple[str, Any, Any]]:
     for part in ours.keys() | theirs.keys():
         one, other = theirs.get(part), ours.get(part)
         if part == "job" and isinstance(one, dict) and isinstance(other, dict):
-            one = _shown(one)
+            one = as_ours(one)
             for field in sorted(other.keys()):
                 if one[field] != other[field]:
                     yield f"job.{field}", one[field], other[field]

@@ -1,0 +1,76 @@
+"""The cluster that is tested, with operator and webhook at work on it."""
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import yaml
+from cli_runs import environment, run
+from end_to_end.target import Target, ask, install_definitions
+from operators import Operator, operators
+
+
+@pytest.fixture(scope="session")
+def target(
+    pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Target]:
+    """The cluster, with the definitions of Volcano's kinds."""
+    option = pytestconfig.getoption
+    if option("controller") == "volcano" and not option("installed"):
+        raise pytest.UsageError("--controller volcano goes with --installed")
+    directory = tmp_path_factory.mktemp("cluster")
+    with contextlib.ExitStack() as stack:
+        config = option("kubeconfig") or stack.enter_context(_engine(directory))
+        bare = Target(config.absolute(), option("context"), option("controller"), option("record"))
+        if not option("installed"):
+            asyncio.run(_install(bare, directory))
+        yield asyncio.run(ask(bare))
+
+
+@contextlib.contextmanager
+def _engine(directory: Path) -> Iterator[Path]:
+    """An engine that serves, and leaves Jobs, gangs and pods without a node to others."""
+    started = run(directory, "engine", "start", "--detach", "--no-controller", "--no-scheduler")
+    assert started.code == 0, started
+    yield Path(environment(directory)["XDG_STATE_HOME"]) / "vcjob" / "engine" / "kubeconfig"
+    ended = run(directory, "engine", "stop", "--now")
+    assert ended.code == 0, ended
+
+
+async def _install(target: Target, directory: Path) -> None:
+    printed = run(directory, "manifests", "--only", "crds")
+    assert printed.code == 0, printed
+    async with target.cluster() as cluster:
+        await install_definitions(cluster, [one for one in yaml.safe_load_all(printed.out) if one])
+
+
+@dataclass
+class Operating:
+    """The operator that the tests started; ``process`` is None where one is installed."""
+
+    start: Callable[[], Operator]
+    process: Operator
+
+    def kill(self) -> None:
+        """End it as a crash would, and start another."""
+        self.process.end(9)
+        self.process = self.start()
+
+
+@pytest.fixture(scope="session")
+def operator(target: Target, pytestconfig: pytest.Config) -> Iterator[Operating | None]:
+    """The operator at work; None where controller and webhook are installed."""
+    if pytestconfig.getoption("installed"):
+        yield None
+        return
+    with operators(target.config) as begin:
+        context = ("--context", target.context) if target.context else ()
+        # Nobody else is to lead, so that one that is killed is followed at once.
+        options = ("--scheduler=volcano", "--no-leader-elect", *context)
+        operating = Operating(lambda: begin(*options), begin(*options))
+        operating.process.says("the Queue default")
+        yield operating
+        assert operating.process.end() == 0

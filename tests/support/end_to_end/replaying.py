@@ -1,0 +1,160 @@
+"""The recordings of genuine Volcano, played once more on a cluster.
+
+What is expected of vcjob's operator is what its controller does under a clock of the tests' own,
+which tests/reference/test_lifecycle.py compares with the recordings; of Volcano's controller it is
+what was recorded.
+"""
+
+import copy
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from end_to_end.recording import phase_of, phases, said, seen
+from end_to_end.target import RESOURCE_QUOTA
+from end_to_end.world import World
+from recordings import RECORDINGS, REFERENCE
+from replay import Replay, after_step, as_ours, is_status
+from simulation import Simulation
+
+from vcjob.api.types import Object
+
+EVENTS_OF_VOLCANO = json.loads((REFERENCE / "lifecycle-events-of-volcano.json").read_text())
+BY_A_PLAYED_SCHEDULER = frozenset({
+    "28-unschedulable-condition", "35-min-available-not-reached", "37-abort-before-inqueue",
+    "45-restartjob-while-pending", "48-scale-up-before-inqueue",
+})  # fmt: skip
+"""Recordings in which PodGroups are not admitted at once, which a real scheduler would."""
+
+_QUIET_SECONDS = 0.5
+"""How long to look on where a step should change nothing: only time can show that."""
+
+
+@dataclass
+class Course:
+    """What happens: the state after each step, the Job's phases, what Events say."""
+
+    after: list[Object] = field(default_factory=list)
+    phases: list[str] = field(default_factory=list)
+    events: list[str] = field(default_factory=list)
+
+
+async def expected(name: str, controller: str) -> Course:
+    """What a controller (``vcjob`` or ``volcano``) is expected to do in a recording."""
+    recording = RECORDINGS[name]
+    course = Course()
+    if controller == "volcano":
+        for step in recording["steps"]:
+            statuses = filter(is_status, step["statuses"])
+            _add_phases(course, [status["phase"] for status in statuses])
+            after = dict(step["after"])
+            if isinstance(after["job"], dict):
+                after["job"] = as_ours(after["job"])
+            course.after.append(after)
+        course.events = EVENTS_OF_VOLCANO[name]
+        return course
+
+    async def note(simulation: Simulation, number: int, theirs: Object, ours: Object) -> None:
+        course.after.append(copy.deepcopy(ours))
+        _add_phases(course, map(phase_of, replay.statuses))
+        course.events = sorted({said(event) for event in await simulation.events()})
+
+    replay = Replay(recording, between=note)
+    await replay.differences()
+    return course
+
+
+def _add_phases(course: Course, found: Any) -> None:
+    for phase in found:
+        if phase and course.phases[-1:] != [phase]:
+            course.phases.append(phase)
+
+
+async def play(world: World, name: str, course: Course) -> tuple[list[str], Object]:
+    """Play a recording; returns what is not as expected, and what was seen."""
+    recording = RECORDINGS[name]
+    replay = ReplayOnCluster(recording)
+    job = {"metadata": {"name": "lc"}, "spec": recording["spec"]}
+    has_timers = '"timeout"' in json.dumps(recording["spec"])
+    admitted = False
+    for number, step in enumerate(recording["steps"]):
+        await world.hold_pods(True)
+        wanted = course.after[number]
+        for op in step["ops"]:
+            if op["op"] == "wait" and not has_timers:
+                if world.leaving():  # which takes a while on any node
+                    await world.advance(_QUIET_SECONDS)
+            elif op["op"] != "podGroupPhase" or wanted["podGroups"]:
+                await replay.do(world, op, job)
+                admitted |= op["op"] == "podGroupPhase"
+        await world.hold_pods(False)
+        if world.has_scheduler and not admitted:
+            continue  # it may be faster than we can look
+        if number and wanted == course.after[number - 1]:
+            await world.advance(_QUIET_SECONDS)
+        if wrong := await _not_reached(world, wanted):
+            return [f"step {number}: {one}" for one in wrong], seen(world)
+
+    def all_told() -> bool:
+        return set(course.events) <= {said(event) for event in world.job_events()}
+
+    try:
+        await world.until(all_told)
+    except TimeoutError:
+        pass  # which is told below
+    observed = seen(world)
+    problems = [
+        f"{what}: {observed[what]}, expected {wanted}"
+        for what, wanted in (("phases", course.phases), ("events", course.events))
+        if observed[what] != wanted
+    ]
+    return problems, observed
+
+
+async def _not_reached(world: World, wanted: Object) -> list[str]:
+    """Wait for a state; returns what is not as wanted in the end."""
+
+    async def wrong() -> list[str]:
+        found = await after_step(world)
+        pair = (wanted, found)
+        if world.has_scheduler:  # which writes phases of its own
+            pair = tuple({**one, "podGroups": [{**group, "phase": ""} for group in one["podGroups"]]}
+                         for one in pair)  # fmt: skip
+        return list(differences(*pair))
+
+    while found := await wrong():
+        before = world.changes
+        try:
+            await world.until(lambda: world.changes != before)
+        except TimeoutError:
+            break
+    return found
+
+
+def differences(wanted: Any, found: Any, path: str = "") -> Iterator[str]:
+    """Where two values differ, in words."""
+    if isinstance(wanted, dict) and isinstance(found, dict):
+        for key in sorted(wanted.keys() | found.keys()):
+            yield from differences(wanted.get(key), found.get(key), f"{path}.{key}".lstrip("."))
+    elif isinstance(wanted, list) and isinstance(found, list) and len(wanted) == len(found):
+        for index, (one, other) in enumerate(zip(wanted, found, strict=True)):
+            yield from differences(one, other, f"{path}[{index}]")
+    elif wanted != found:
+        yield f"{path} is {found!r}, expected {wanted!r}"
+
+
+class ReplayOnCluster(Replay):
+    """Carries out the operations of a recording on a cluster."""
+
+    async def _create(self, s: Any, obj: Object) -> None:
+        if obj["kind"] == "ResourceQuota":
+            await s.create(RESOURCE_QUOTA, obj)
+        else:
+            await super()._create(s, obj)
+
+    async def _delete(self, s: Any, op: Object) -> None:
+        if op["resource"] == "resourcequotas":
+            await s.delete(RESOURCE_QUOTA, s.namespace, op["name"])
+        else:
+            await super()._delete(s, op)

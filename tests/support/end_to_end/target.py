@@ -1,0 +1,142 @@
+"""The cluster that is tested, and what was said about it on the command line."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TypeVar
+
+from end_to_end.recording import write
+from end_to_end.world import World
+
+from vcjob.api.kinds import CUSTOM_RESOURCE_DEFINITION, POD_GROUP, Kind
+from vcjob.api.types import Object
+from vcjob.controller.cluster import AlreadyExists, NotFound
+from vcjob.kubernetes.cluster import KubernetesCluster
+from vcjob.kubernetes.errors import NotServed
+from vcjob.kubernetes.kubeconfig import read_kubeconfig
+
+T = TypeVar("T")
+Story = Callable[[World], Awaitable[T]]
+"""What a test has happen in a namespace of its own."""
+
+_STORY_SECONDS = 45.0
+_SCHEDULERS_TURN_SECONDS = 5.0
+"""How long a scheduler may take to say something about a PodGroup; Volcano's takes one."""
+RESOURCE_QUOTA = Kind("", "v1", "ResourceQuota", "resourcequotas")
+
+
+@dataclass(frozen=True)
+class Target:
+    """A cluster by kubeconfig file and context.
+
+    ``controller`` is whose behaviour is expected: that of ``vcjob`` or of ``volcano``. Where
+    ``record`` is set, what is seen is written there. ``has_scheduler`` is whether somebody on the
+    cluster admits PodGroups, ``group_has_status`` whether their status is written by itself, and
+    ``has_quotas`` whether ResourceQuotas are enforced.
+    """
+
+    config: Path
+    context: str = ""
+    controller: str = "vcjob"
+    record: Path | None = None
+    has_scheduler: bool = False
+    group_has_status: bool = False
+    has_quotas: bool = False
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """The cluster as commands of vcjob are told it."""
+        context = ("--context", self.context) if self.context else ()
+        return ("--kubeconfig", str(self.config), *context)
+
+    def cluster(self) -> KubernetesCluster:
+        """A connection of its own, for one event loop."""
+        return KubernetesCluster.of(read_kubeconfig((self.config,), self.context))
+
+    def play(self, story: Story[T]) -> T:
+        """Have a story happen in a namespace of its own, and return what it returns."""
+        return asyncio.run(self.tell(story))
+
+    async def tell(self, story: Story[T]) -> T:
+        """As ``play``, beside other stories of the same event loop."""
+        async with (
+            self.cluster() as cluster,
+            World.on(
+                cluster, has_scheduler=self.has_scheduler, group_has_status=self.group_has_status
+            ) as world,
+            asyncio.timeout(_STORY_SECONDS),
+        ):
+            return await story(world)
+
+    def save(self, name: str, seen: Object) -> None:
+        """Write what was seen, if it is to be recorded."""
+        if self.record:
+            write(self.record / f"{name}.yaml", seen)
+
+
+async def install_definitions(cluster: KubernetesCluster, definitions: list[Object]) -> None:
+    """Create CustomResourceDefinitions, and wait until their kinds are served.
+
+    Those that are there stay as they are.
+    """
+    for definition in definitions:
+        name = definition["metadata"]["name"]
+        try:
+            await cluster.create(CUSTOM_RESOURCE_DEFINITION, definition)
+        except AlreadyExists:
+            continue
+        listed = await cluster.list(CUSTOM_RESOURCE_DEFINITION)
+        if any(one["metadata"]["name"] == name and _is_served(one) for one in listed.items):
+            continue
+        async for event in cluster.watch(CUSTOM_RESOURCE_DEFINITION, listed.resource_version):
+            if event.object["metadata"]["name"] == name and _is_served(event.object):
+                break
+
+
+def _is_served(definition: Object) -> bool:
+    conditions = (definition.get("status") or {}).get("conditions") or ()
+    return any(one["type"] == "Established" and one["status"] == "True" for one in conditions)
+
+
+async def ask(bare: Target) -> Target:
+    """The target with what is found out by asking its server."""
+    async with bare.cluster() as cluster:
+        name = f"{POD_GROUP.plural}.{POD_GROUP.group}"
+        groups = await cluster.get(CUSTOM_RESOURCE_DEFINITION, "", name)
+        [version] = [v for v in groups["spec"]["versions"] if v["name"] == POD_GROUP.version]
+        return replace(
+            bare,
+            group_has_status="status" in (version.get("subresources") or {}),
+            has_quotas=await _has_quotas(cluster),
+            has_scheduler=await _has_scheduler(cluster),
+        )
+
+
+async def _has_quotas(cluster: KubernetesCluster) -> bool:
+    try:
+        await cluster.list(RESOURCE_QUOTA, "default")
+    except (NotServed, NotFound):
+        return False
+    return True
+
+
+async def _has_scheduler(cluster: KubernetesCluster) -> bool:
+    """Whether somebody says something about a PodGroup that nothing stands in the way of."""
+    metadata = {"generateName": "is-there-a-scheduler-", "namespace": "default"}
+    made = await cluster.create(
+        POD_GROUP, {"metadata": metadata, "spec": {"minMember": 1, "queue": "default"}}
+    )
+    try:
+        async with asyncio.timeout(_SCHEDULERS_TURN_SECONDS):
+            since = made["metadata"]["resourceVersion"]
+            async for event in cluster.watch(POD_GROUP, since, "default"):
+                group = event.object
+                ours = group["metadata"].get("uid") == made["metadata"]["uid"]
+                if ours and (group.get("status") or {}).get("phase"):
+                    return True
+    except TimeoutError:
+        return False
+    finally:
+        await cluster.delete(POD_GROUP, "default", made["metadata"]["name"])
+    return False
