@@ -23,6 +23,17 @@ COLLECTIONS = (
     "/apis/scheduling.volcano.sh/v1beta1/queues",
     "/apis/scheduling.volcano.sh/v1beta1/namespaces/default/podgroups",
     "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+    "/apis/networking.k8s.io/v1/namespaces/default/networkpolicies",
+    "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices",
+    "/apis/coordination.k8s.io/v1/namespaces/default/leases",
+    "/apis/scheduling.k8s.io/v1/priorityclasses",
+    "/apis/bus.volcano.sh/v1alpha1/namespaces/default/commands",
+    "/api/v1/namespaces/default/serviceaccounts",
+    "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations",
+)
+QUESTIONS = (
+    "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
+    "/apis/authentication.k8s.io/v1/selfsubjectreviews",
 )
 WHOLE = (
     pod("a", app="x"),
@@ -39,6 +50,27 @@ WHOLE = (
     },
     {"metadata": {"name": "a"}, "spec": {"ports": [{"port": 1}], "selector": {"app": "x"}}},
     {"metadata": {"name": "a"}, "involvedObject": {"name": "p"}, "source": {"component": "c"}},
+    {"metadata": {"name": "a"}, "data": {"x": "MQ=="}, "stringData": {"y": "z"}, "type": "t"},
+    {"metadata": {"name": "a", "managedFields": [{"manager": "m", "fieldsV1": {"f:data": {}}}]}},
+    {
+        "metadata": {"name": "a"},
+        "spec": {
+            "accessModes": ["ReadWriteOnce"],
+            "resources": {"requests": {"storage": "1Gi"}},
+            "podSelector": {"matchLabels": {"app": "x"}},
+            "ingress": [{"from": [{"podSelector": {}}], "ports": [{"port": 1}]}],
+        },
+    },
+    {"metadata": {"name": "a"}, "addressType": "IPv4", "endpoints": [{"addresses": ["10.0.0.1"]}]},
+    {"metadata": {"name": "a"}, "value": 5, "action": "AbortJob", "target": {"name": "a"}},
+    {
+        "kind": "DeleteOptions",
+        "preconditions": {"uid": "u", "resourceVersion": "1"},
+        "dryRun": ["All"],
+        "orphanDependents": True,
+    },
+    {"metadata": {"name": "a"}, "deleteOptions": {"preconditions": {"uid": "u"}}},
+    {"metadata": {"name": "a"}, "target": {"kind": "Node", "name": "n"}},
 )
 VALUES = (
     st.none()
@@ -79,7 +111,7 @@ QUERIES = st.dictionaries(
     st.sampled_from(
         ["limit", "continue", "resourceVersion", "resourceVersionMatch", "labelSelector", "dryRun",
          "fieldSelector", "fieldValidation", "includeObject", "force", "gracePeriodSeconds",
-         "propagationPolicy"]
+         "propagationPolicy", "orphanDependents", "sendInitialEvents"]
     ),
     st.sampled_from(["", "0", "1", "-1", "x", "All", "a=b", "!a", "metadata.name=a", "Strict",
                      "true", "Object", "Exact", "1" * 30]),
@@ -88,8 +120,10 @@ QUERIES = st.dictionaries(
 PATCHES = st.sampled_from([JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH])
 REQUESTS = st.tuples(
     st.sampled_from(["POST", "PUT", "PATCH", "DELETE", "GET"]),
-    st.sampled_from(COLLECTIONS),
-    st.sampled_from(["", "/a", "/a/status", "/boats.example.com"]),
+    st.sampled_from(COLLECTIONS + QUESTIONS),
+    st.sampled_from(
+        ["", "/a", "/a/status", "/a/eviction", "/a/binding", "/a/scale", "/boats.example.com"]
+    ),
     damaged(),
     PATCHES,
     QUERIES,

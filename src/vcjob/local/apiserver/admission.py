@@ -84,7 +84,8 @@ def admit_change(resource: Resource, new: Object, old: Object, plugins: Registry
     if kind == JOB:
         if new.get("spec") == old.get("spec"):
             return Admitted(new)
-        return _judged(resource, name, new, check_update(old, new, plugins))
+        complete = apply_defaults(new, requires=plugins.requires)
+        return _judged(resource, name, complete, check_update(old, complete, plugins))
     complete = _completed(resource, new)
     problems = [*_changed_fixed(kind, old, complete)]
     if resource.schema is not None:

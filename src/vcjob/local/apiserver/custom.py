@@ -84,6 +84,7 @@ def resources_of(definition: Object) -> Iterator[Resource]:
             record_of(names["kind"], schema),
             custom=True,
             schema=schema,
+            selectable=tuple(_selectable(version)),
             subresources=(status,) if has_status else (),
         )
 
@@ -99,6 +100,11 @@ def _columns(version: Object) -> tuple[Any, ...]:
         )
         for column in version.get("additionalPrinterColumns") or ()
     )
+
+
+def _selectable(version: Object) -> Iterator[str]:
+    for field in version.get("selectableFields") or ():
+        yield field["jsonPath"].removeprefix(".")
 
 
 async def established(store: Store, definition: Object) -> Object:

@@ -13,8 +13,6 @@ from vcjob.local.apiserver.resources import Resource
 FORMS = frozenset((TABLE, PARTIAL))
 FORMS_OF_LISTS = frozenset((TABLE, f"{PARTIAL}List"))
 
-_META = "meta.k8s.io/v1"
-
 
 def served(resource: Resource, obj: Object) -> Object:
     """A stored object as the resource shows it."""
@@ -29,10 +27,10 @@ def one(resource: Resource, obj: Object, media: Media, include: str, code: int =
     """The answer that is one object. ``include`` is what rows of a Table carry."""
     if media.form == TABLE:
         version = obj["metadata"].get("resourceVersion", "")
-        row = row_shape(resource, include)(obj)
-        shown = {**_table(resource, {"resourceVersion": version}), "rows": [row]}
+        row = row_shape(resource, media, include)(obj)
+        shown = {**_table(resource, media, {"resourceVersion": version}), "rows": [row]}
     elif media.form == PARTIAL:
-        shown = partial(obj)
+        shown = _partial(obj, media)
     else:
         shown = served(resource, obj)
     return Answer(shown, code, media)
@@ -43,11 +41,11 @@ def many(
 ) -> LongAnswer:
     """The answer that is a list of objects; ``metadata`` is that of the list."""
     if media.form == TABLE:
-        shape = row_shape(resource, include)
-        return LongAnswer(_table(resource, metadata), "rows", items, shape, media)
+        shape = row_shape(resource, media, include)
+        return LongAnswer(_table(resource, media, metadata), "rows", items, shape, media)
     if media.form:
-        head = {"kind": f"{PARTIAL}List", "apiVersion": _META, "metadata": metadata}
-        return LongAnswer(head, "items", items, partial, media)
+        head = {"kind": f"{PARTIAL}List", "apiVersion": media.api_version, "metadata": metadata}
+        return LongAnswer(head, "items", items, lambda obj: _partial(obj, media), media)
     kind = resource.kind
     head = {"kind": f"{kind.kind}List", "apiVersion": kind.api_version, "metadata": metadata}
     return LongAnswer(head, "items", items, lambda obj: served(resource, obj), media)
@@ -57,13 +55,13 @@ def watched(resource: Resource, media: Media, include: str) -> Callable[[Object]
     """What turns stored objects into the objects of watch events; only the first Table has
     column definitions."""
     if media.form == TABLE:
-        shape = row_shape(resource, include)
+        shape = row_shape(resource, media, include)
         columns = True
 
         def table(obj: Object) -> Object:
             nonlocal columns
             version = obj["metadata"].get("resourceVersion", "")
-            shown = {**_table(resource, {"resourceVersion": version}), "rows": [shape(obj)]}
+            shown = {**_table(resource, media, {"resourceVersion": version}), "rows": [shape(obj)]}
             if not columns:
                 shown["columnDefinitions"] = None
             columns = False
@@ -71,16 +69,16 @@ def watched(resource: Resource, media: Media, include: str) -> Callable[[Object]
 
         return table
     if media.form:
-        return partial
+        return lambda obj: _partial(obj, media)
     return lambda obj: served(resource, obj)
 
 
-def partial(obj: Object) -> Object:
+def _partial(obj: Object, media: Media) -> Object:
     """The metadata of an object alone."""
-    return {"kind": PARTIAL, "apiVersion": _META, "metadata": obj["metadata"]}
+    return {"kind": PARTIAL, "apiVersion": media.api_version, "metadata": obj["metadata"]}
 
 
-def row_shape(resource: Resource, include: str) -> Callable[[Object], Object]:
+def row_shape(resource: Resource, media: Media, include: str) -> Callable[[Object], Object]:
     """What makes rows of a Table; ``include`` is None, Metadata (or "") or Object."""
     now = time.time()
 
@@ -88,16 +86,16 @@ def row_shape(resource: Resource, include: str) -> Callable[[Object], Object]:
         cells: list[Any] = [column.show(obj, now) for column in resource.columns]
         if include == "None":
             return {"cells": cells}
-        carried = served(resource, obj) if include == "Object" else partial(obj)
+        carried = served(resource, obj) if include == "Object" else _partial(obj, media)
         return {"cells": cells, "object": carried}
 
     return row
 
 
-def _table(resource: Resource, metadata: Object) -> Object:
+def _table(resource: Resource, media: Media, metadata: Object) -> Object:
     return {
         "kind": TABLE,
-        "apiVersion": _META,
+        "apiVersion": media.api_version,
         "metadata": metadata,
         "columnDefinitions": [column.definition() for column in resource.columns],
     }

@@ -123,7 +123,7 @@ def selection(resource: Resource, place: Place, asked: Query) -> Wanted:
     return both(
         named,
         parse_label_selector(asked.get("labelSelector", "")),
-        parse_field_selector(fields, resource.stored),
+        parse_field_selector(fields, resource.stored, resource.selectable),
     )
 
 

@@ -31,6 +31,11 @@ class Media(msgspec.Struct, frozen=True):
     version: str = ""
 
     @property
+    def api_version(self) -> str:
+        """The apiVersion of an object in this form."""
+        return f"{_VERSIONS[self.form][0]}/{self.version}"
+
+    @property
     def content_type(self) -> str:
         """The header's text."""
         if not self.form:

@@ -56,7 +56,8 @@ class Resource(msgspec.Struct, frozen=True):
     """One kind as it is served.
 
     ``stored`` is the kind that the store keeps its objects under (another one where an object
-    is served in two shapes or versions). ``custom`` kinds take no strategic merge patches;
+    is served in two shapes or versions). ``selectable`` are fields of a custom kind by which its
+    objects can be selected. ``custom`` kinds take no strategic merge patches;
     ``schema`` is what the definition of one says of its objects. What can only be created is no
     object but a question.
     """
@@ -70,6 +71,7 @@ class Resource(msgspec.Struct, frozen=True):
     record: Record | None = None
     custom: bool = False
     schema: Object | None = None
+    selectable: tuple[str, ...] = ()
     subresources: tuple[Subresource, ...] = ()
     verbs: tuple[str, ...] = VERBS
 

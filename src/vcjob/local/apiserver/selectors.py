@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from vcjob.api.kinds import EVENT, NAMESPACE, NODE, POD, SECRET, Kind
+from vcjob.api.kinds import EVENT, NAMESPACE, NODE, POD, SECRET, SERVICE, Kind
 from vcjob.api.types import Object
 from vcjob.api.validation import FORMATS
 from vcjob.local.apiserver.status import Refused, qualified
@@ -52,6 +52,7 @@ _FIELDS: dict[Kind, tuple[str, ...]] = {
     NAMESPACE: ("status.phase",),
     NODE: ("spec.unschedulable",),
     SECRET: ("type",),
+    SERVICE: ("spec.clusterIP", "spec.type"),
 }
 """Fields that may be selected by, beside name and namespace (API reference of each kind)."""
 
@@ -82,8 +83,11 @@ def parse_label_selector(text: str) -> Wanted | None:
     return wanted
 
 
-def parse_field_selector(text: str, kind: Kind) -> Wanted | None:
-    """What a field selector asks for (None: nothing); raises Refused (400)."""
+def parse_field_selector(text: str, kind: Kind, more: tuple[str, ...] = ()) -> Wanted | None:
+    """What a field selector asks for (None: nothing); raises Refused (400).
+
+    ``more`` are fields that objects of the kind may be selected by, beside those of its kind here.
+    """
     if not text.strip():
         return None
     checks: list[tuple[str, str, bool]] = []
@@ -92,7 +96,7 @@ def parse_field_selector(text: str, kind: Kind) -> Wanted | None:
         if match is None:
             raise _bad("field", text, f"{part[:60]!r} is not FIELD=VALUE")
         field, operator, value = match.groups()
-        if field not in ("metadata.name", "metadata.namespace", *_FIELDS.get(kind, ())):
+        if field not in ("metadata.name", "metadata.namespace", *_FIELDS.get(kind, ()), *more):
             raise _bad("field", text, f"{qualified(kind)} cannot be selected by {field[:60]}")
         checks.append((field, _ESCAPED.sub(r"\1", value.strip()), operator == "!="))
 

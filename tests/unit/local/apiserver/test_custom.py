@@ -71,6 +71,20 @@ def test_objects_are_completed_and_pruned():
     assert "spec.wings" in made.headers["Warning"]
 
 
+def test_objects_are_selected_by_the_fields_that_the_definition_names():
+    async def scenario(ask):
+        await ask.made(BOATS, boat())
+        blue = await ask("GET", BOATS, fieldSelector="spec.colour=blue")
+        other = await ask("GET", BOATS, fieldSelector="spec.colour!=blue")
+        return blue, other, await ask("GET", BOATS, fieldSelector="spec.size=3")
+
+    made = definition(selectableFields=[{"jsonPath": ".spec.colour"}])
+    blue, other, unnamed = ask_of(scenario, made)
+
+    assert [len(answer.body["items"]) for answer in (blue, other)] == [1, 0]
+    assert unnamed.code == 400
+
+
 def test_objects_that_do_not_fit_are_refused_with_the_place():
     async def scenario(ask):
         new = await ask("POST", BOATS, {**boat(), "spec": {"colour": 1}})

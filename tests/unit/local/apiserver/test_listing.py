@@ -160,6 +160,26 @@ def test_metadata_alone_can_be_listed():
     assert list(body["items"][0]) == ["kind", "apiVersion", "metadata"]
 
 
+@pytest.mark.parametrize("path", [PODS, f"{PODS}/p"])
+@pytest.mark.parametrize("form", ["Table", "PartialObjectMetadata"])
+@pytest.mark.parametrize("version", ["v1", "v1beta1"])
+def test_a_form_is_of_the_version_that_was_asked_for(path, form, version):
+    if path == PODS and form != "Table":
+        form += "List"
+
+    async def scenario(ask):
+        await ask.made(PODS, pod("p"))
+        accept = f"application/json;as={form};v={version};g=meta.k8s.io"
+        return await ask("GET", path, headers={"Accept": accept})
+
+    answer = ask_of(scenario)
+
+    assert (answer.body["kind"], answer.body["apiVersion"]) == (form, f"meta.k8s.io/{version}")
+    for inner in answer.body.get("rows") or answer.body.get("items") or ():
+        shown = inner.get("object", inner)
+        assert shown["apiVersion"] == f"meta.k8s.io/{version}"
+
+
 @pytest.mark.parametrize("encoding", ["gzip", "identity"])
 def test_a_long_list_in_parts_is_whole(encoding):
     async def scenario(ask):

@@ -243,6 +243,22 @@ def test_duplicate_fields_are_refused_by_strict_validation():
     assert 'duplicate field "x"' in answer.body["message"]
 
 
+def test_a_job_that_is_changed_gets_its_defaults_again():
+    """As kubectl apply sends a list of tasks that has not changed: without what was filled in."""
+
+    async def scenario(ask):
+        [made] = await ask.made(JOBS, job("a"))
+        tasks = {"spec": {"tasks": job("a")["spec"]["tasks"]}}
+        return made, await ask("PATCH", f"{JOBS}/a", tasks, type=MERGE)
+
+    made, patched = ask_of(scenario)
+
+    assert patched.body["spec"] == made["spec"]
+    assert patched.body["spec"]["tasks"][0]["maxRetry"] == 3
+    assert patched.body["metadata"]["generation"] == 1
+    assert patched.body["metadata"]["resourceVersion"] == made["metadata"]["resourceVersion"]
+
+
 def test_a_job_gets_its_defaults_and_a_wrong_one_is_told_every_fault():
     async def scenario(ask):
         [made] = await ask.made(JOBS, job("good"))

@@ -50,7 +50,9 @@ _VERSION = record(
         "deprecated": BOOLEAN,
         "deprecationWarning": TEXT,
         "schema": record("CustomResourceValidation", {"openAPIV3Schema": JSON_SCHEMA}),
-        "selectableFields": ListOf(ANYTHING),
+        "selectableFields": ListOf(
+            record("SelectableField", {"jsonPath": required(Text(min_length=1))})
+        ),
         "subresources": MapOf(MapOf(ANYTHING)),
     },
 )
