@@ -12,7 +12,6 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 from vcjob.admission.configurations import CONFIGURATION_NAME, with_authority
-from vcjob.admission.readiness import Readiness
 from vcjob.admission.rotation import Kept, data_of, decide, expiry, is_usable, kept_of
 from vcjob.api.kinds import (
     MUTATING_WEBHOOK_CONFIGURATION,
@@ -31,6 +30,7 @@ from vcjob.controller.cluster import (
     Conflict,
     NotFound,
 )
+from vcjob.controller.readiness import Readiness
 
 SECRET_NAME = "vcjob-webhook-certificate"
 LOOKED_AT_EVERY = 10.0

@@ -4,7 +4,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from vcjob.admission.certificates import CERTIFICATE, LOOKED_AT_EVERY
-from vcjob.admission.readiness import Readiness
 from vcjob.controller.certificates import (
     UnusableCertificate,
     read_certificate,
@@ -12,6 +11,7 @@ from vcjob.controller.certificates import (
     use_certificate,
 )
 from vcjob.controller.clock import Clock
+from vcjob.controller.readiness import Readiness
 
 _TOLD_BEFORE = timedelta(days=30)
 

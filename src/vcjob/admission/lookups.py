@@ -8,7 +8,6 @@ import logging
 import random
 from collections.abc import Mapping
 
-from vcjob.admission.readiness import Readiness
 from vcjob.admission.reviewing import Known
 from vcjob.api.kinds import PRIORITY_CLASS, QUEUE, Kind
 from vcjob.api.types import Object
@@ -21,6 +20,7 @@ from vcjob.controller.cluster import (
     NotFound,
     ObjectList,
 )
+from vcjob.controller.readiness import Readiness
 from vcjob.core.check import Lookup
 
 KINDS = (QUEUE, PRIORITY_CLASS)

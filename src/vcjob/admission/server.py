@@ -1,4 +1,4 @@
-"""Reviews over HTTPS, and probes.
+"""Reviews over HTTPS.
 
 Reviews are computed in threads, so that probes and other reviews are answered while a big one is
 under way. Whatever is sent gets an answer in bounded time and memory.
@@ -17,8 +17,7 @@ from aiohttp import web
 
 from vcjob.admission.configurations import TIMEOUT_SECONDS
 from vcjob.admission.lookups import Lookups
-from vcjob.admission.metrics import CONTENT_TYPE, Metrics
-from vcjob.admission.readiness import Readiness
+from vcjob.admission.metrics import Metrics
 from vcjob.admission.reviewing import (
     PATHS,
     NotAReview,
@@ -27,12 +26,11 @@ from vcjob.admission.reviewing import (
     queue_asked_about,
     read_request,
 )
-from vcjob.api.errors import VcjobError
 from vcjob.api.problems import printable
+from vcjob.controller.probes import Address, add_probes, listening
+from vcjob.controller.readiness import Readiness
 
 T = TypeVar("T")
-Address = tuple[str, int]
-"""Host (empty: all of them) and port (0: any)."""
 
 MOST_BYTES = 6 * 1024 * 1024
 """An update holds two objects, of which API servers take at most 3 MiB each."""
@@ -41,13 +39,8 @@ _AT_ONCE = 16
 """Reviews whose bodies are held at a time; others wait for their turn."""
 _THREADS = 2
 _SHUTDOWN_SECONDS = float(TIMEOUT_SECONDS)
-_HANDSHAKE_SECONDS = 10.0
 
 _log = logging.getLogger(__name__)
-
-
-class AddressInUse(VcjobError):
-    """An address cannot be listened at."""
 
 
 class Reviewer:
@@ -145,75 +138,15 @@ async def serve_reviews(
     application = web.Application(client_max_size=MOST_BYTES)
     for path in PATHS:
         application.router.add_post(path, reviewer.review)
-    _add_probes(application, readiness)
+    add_probes(application, readiness)
     try:
-        async with _listening(application, address, context, "--address") as port:
+        async with listening(
+            application,
+            address,
+            "--address",
+            context=context,
+            shutdown_seconds=_SHUTDOWN_SECONDS,
+        ) as port:
             yield port
     finally:
         reviewer.close()
-
-
-@contextlib.asynccontextmanager
-async def serve_health(
-    address: Address, readiness: Readiness, metrics: Metrics
-) -> AsyncIterator[int]:
-    """Answer /healthz, /readyz and /metrics without TLS; yields the port. Raises AddressInUse."""
-
-    async def measured(request: web.Request) -> web.Response:
-        if (text := metrics.text()) is None:
-            return web.Response(
-                text="nothing is counted: pip install vcjob[operator] brings what it takes\n",
-                status=404,
-            )
-        return web.Response(body=text, headers={"Content-Type": CONTENT_TYPE})
-
-    application = web.Application()
-    application.router.add_get("/metrics", measured)
-    _add_probes(application, readiness)
-    async with _listening(application, address, None, "--health-address") as port:
-        yield port
-
-
-def _add_probes(application: web.Application, readiness: Readiness) -> None:
-    async def healthz(request: web.Request) -> web.Response:
-        return web.Response(text="ok\n")  # that there is an answer is the answer
-
-    async def readyz(request: web.Request) -> web.Response:
-        return web.Response(text=readiness.text(), status=200 if readiness.ready else 503)
-
-    application.router.add_get("/healthz", healthz)
-    application.router.add_get("/readyz", readyz)
-
-
-@contextlib.asynccontextmanager
-async def _listening(
-    application: web.Application, address: Address, context: ssl.SSLContext | None, flag: str
-) -> AsyncIterator[int]:
-    runner = web.AppRunner(
-        application,
-        access_log=None,
-        auto_decompress=False,  # encoded bodies are refused
-        shutdown_timeout=_SHUTDOWN_SECONDS,
-    )
-    await runner.setup()
-    host, port = address
-    try:
-        try:
-            server = await asyncio.get_running_loop().create_server(
-                runner.server,  # type: ignore[arg-type]  # a server is what makes protocols
-                host or None,
-                port,
-                ssl=context,
-                ssl_handshake_timeout=_HANDSHAKE_SECONDS if context else None,
-            )
-        except OSError as error:
-            raise AddressInUse(
-                f"{host or '*'}:{port} cannot be listened at: {error.strerror or error}; "
-                f"name another with {flag}"
-            ) from error
-        try:
-            yield server.sockets[0].getsockname()[1]
-        finally:
-            server.close()
-    finally:
-        await runner.cleanup()

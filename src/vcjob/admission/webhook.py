@@ -14,11 +14,12 @@ from vcjob.admission.configurations import SERVICE_NAME
 from vcjob.admission.given import GivenCertificate
 from vcjob.admission.lookups import KINDS, Lookups
 from vcjob.admission.metrics import Metrics
-from vcjob.admission.readiness import Readiness
 from vcjob.admission.reviewing import Rules
-from vcjob.admission.server import Address, Reviewer, serve_health, serve_reviews
+from vcjob.admission.server import Reviewer, serve_reviews
 from vcjob.controller.clock import Clock, SystemClock
 from vcjob.controller.cluster import Cluster
+from vcjob.controller.probes import Address, serve_probes
+from vcjob.controller.readiness import Readiness
 from vcjob.plugins.registry import installed_plugins
 
 DRAINED_FOR = 5.0
@@ -48,7 +49,7 @@ async def run_webhook(
 ) -> None:
     """Answer reviews until SIGTERM or SIGINT. Raises AddressInUse."""
     clock = clock or SystemClock()
-    readiness = Readiness((CERTIFICATE, *(kind.plural for kind in KINDS)))
+    readiness = Readiness(expected=(CERTIFICATE, *(kind.plural for kind in KINDS)))
     metrics = Metrics()
     lookups = Lookups(cluster, readiness)
     certificate = _certificate(cluster, options, readiness, clock)
@@ -58,7 +59,7 @@ async def run_webhook(
     async with contextlib.AsyncExitStack() as stack:
         ended = stack.enter_context(_told_to_end())
         health = await stack.enter_async_context(
-            serve_health(options.health_address, readiness, metrics)
+            serve_probes(options.health_address, readiness, metrics.text)
         )
         reviews = await stack.enter_async_context(
             serve_reviews(

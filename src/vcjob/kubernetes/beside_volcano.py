@@ -27,9 +27,10 @@ from vcjob.controller.cluster import (
     NotFound,
 )
 from vcjob.controller.leases import LeaseSpec
+from vcjob.controller.readiness import Readiness
 from vcjob.core.times import micro_timestamp, seconds_of
+from vcjob.kubernetes.conditions import Condition
 from vcjob.kubernetes.lease_sightings import Holding, Sightings
-from vcjob.kubernetes.readiness import Condition, Readiness
 
 NAMESPACE = "volcano-system"
 CONTROLLER_LEASE = "vc-controller-manager"

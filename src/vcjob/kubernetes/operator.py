@@ -24,22 +24,23 @@ from vcjob.controller.cluster import AlreadyExists, Cluster, ClusterError, Forbi
 from vcjob.controller.controller import Controller
 from vcjob.controller.leading import Leader
 from vcjob.controller.observers import Observers
+from vcjob.controller.probes import serve_probes
+from vcjob.controller.readiness import Readiness
 from vcjob.core.scheduling.gangs import DEFAULT_QUEUE
 from vcjob.core.scheduling.gating import GangScheduling, pod_adapter
 from vcjob.kubernetes.beside_volcano import Beside, StandingBack, TakingOver
 from vcjob.kubernetes.cluster import KubernetesCluster
+from vcjob.kubernetes.conditions import Condition
 from vcjob.kubernetes.connection import Connection
 from vcjob.kubernetes.credentials import Credentials
 from vcjob.kubernetes.finishing import FinishingConnection
 from vcjob.kubernetes.gang_scheduler import GangScheduler
-from vcjob.kubernetes.health import serve_health
 from vcjob.kubernetes.installing.installation import OPERATOR
 from vcjob.kubernetes.installing.objects import queues
 from vcjob.kubernetes.operating import OperatorCluster
 from vcjob.kubernetes.operator_metrics import OperatorMetrics
 from vcjob.kubernetes.operator_options import OperatorOptions
 from vcjob.kubernetes.pacing import Limits
-from vcjob.kubernetes.readiness import Condition, Readiness
 from vcjob.kubernetes.requirements import Requirements
 from vcjob.kubernetes.scheduler_choice import SchedulerChoice, remake_waiting
 from vcjob.kubernetes.scope import Scope
@@ -75,8 +76,12 @@ async def operate(
     working = FinishingConnection(server, credentials)
     async with plain, working:
         operator = Operator(plain, working, options, metrics)
-        async with serve_health(
-            options.health_address, operator.readiness, metrics, operator.stuck, operator.look
+        async with serve_probes(
+            options.health_address,
+            operator.readiness,
+            metrics.text,
+            stuck=operator.stuck,
+            refresh=operator.look,
         ) as port:
             on_serving(port)
             await operator.run()
@@ -103,7 +108,8 @@ class Operator:
         self._metrics = metrics
         self._working = working
         self._cluster = KubernetesCluster(plain)
-        self.readiness = Readiness()
+        self.readiness = Readiness(Condition, expected=(Condition.SERVER,))
+        self.readiness.doing = "starting"
         self._requirements = Requirements(self._cluster, options, self.readiness)
         self._choice = SchedulerChoice(self._cluster, options.scheduler, self.readiness)
         self._plugins = installed_plugins(third_party=options.third_party_plugins)

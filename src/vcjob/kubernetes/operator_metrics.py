@@ -31,7 +31,6 @@ from vcjob.core.facts import PodPhase
 from vcjob.core.observed import Observed
 from vcjob.core.times import seconds_of
 
-CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _PASS_SECONDS = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 60)
 _CALL_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 _START_SECONDS = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600)

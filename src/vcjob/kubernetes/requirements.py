@@ -14,12 +14,13 @@ from vcjob.api.crd import INSTALLED
 from vcjob.api.kinds import Kind
 from vcjob.controller.cluster import Cluster, ClusterError, Forbidden, NotFound
 from vcjob.controller.parallel import for_each
+from vcjob.controller.readiness import Readiness
 from vcjob.kubernetes.cluster import KubernetesCluster
+from vcjob.kubernetes.conditions import Condition
 from vcjob.kubernetes.errors import Asked
 from vcjob.kubernetes.installing.installation import OPERATOR, VOLCANO_NAMESPACE
 from vcjob.kubernetes.installing.rights import Feature, Right, Scope, granted
 from vcjob.kubernetes.operator_options import OperatorOptions
-from vcjob.kubernetes.readiness import Condition, Readiness
 
 ACCESS_REVIEW = Kind(
     "authorization.k8s.io", "v1", "SelfSubjectAccessReview", "selfsubjectaccessreviews", False
@@ -200,11 +201,8 @@ class Requirements:
         self._rights_asked = now
         self._blind = any(question.verb in FOLLOWING for question in denied)
         keys = [question for question in denied if question.right.feature is Feature.KEYS]
-        self._readiness.notes.pop("secrets", None)
-        if keys:
-            self._readiness.notes["secrets"] = (
-                f"we may not {sentence(keys)}: Jobs with the plugin ssh wait"
-            )
+        lacking = f"we may not {sentence(keys)}: Jobs with the plugin ssh wait" if keys else ""
+        self._readiness.meet(Condition.SECRETS, lacking, warn=bool(keys))
         denied = [question for question in denied if question not in keys]
         if denied:
             waits = "nothing is decided until we may" if self._blind else "Jobs that need it wait"

@@ -19,11 +19,12 @@ from vcjob.api.names import JOB_NAME, OUT_OF_SYNC
 from vcjob.api.types import Object
 from vcjob.controller.cluster import Cluster, ClusterError, Conflict, Forbidden, NotFound
 from vcjob.controller.parallel import for_each
+from vcjob.controller.readiness import Readiness
 from vcjob.core.scheduling.gating import GATE, GangScheduling
 from vcjob.kubernetes.beside_volcano import NAMESPACE, read_lease
 from vcjob.kubernetes.cluster import KubernetesCluster
+from vcjob.kubernetes.conditions import Condition
 from vcjob.kubernetes.lease_sightings import Holding, Sightings
-from vcjob.kubernetes.readiness import Condition, Readiness
 
 SCHEDULER_LEASE = "volcano"
 AUTO = "auto"
@@ -67,6 +68,7 @@ class SchedulerChoice:
         self._away_seconds = away
         self._sightings = Sightings()
         self.chosen: GangScheduling | None = None
+        self._told = ""
 
     async def choose(self) -> GangScheduling:
         """Who it is; looks for as long as Volcano's Lease lasts if somebody is named in it."""
@@ -122,7 +124,7 @@ class SchedulerChoice:
         except ClusterError as error:
             _log.warning("the Lease %s cannot be read: %s", _SHOWN, error)
             return None
-        self._readiness.meet(Condition.SCHEDULER)
+        self._readiness.meet(Condition.SCHEDULER, self._told)
         return self._sightings.look(lease, asyncio.get_running_loop().time())
 
     def _tell(self, chosen: GangScheduling, why: str) -> GangScheduling:
@@ -130,10 +132,9 @@ class SchedulerChoice:
             GangScheduling.VOLCANO: "Volcano's scheduler admits gangs",
             GangScheduling.BUILTIN: "the operator admits gangs, for Kubernetes' own scheduler",
         }[chosen]
-        if chosen is not self.chosen:
-            _log.info("%s: %s", who, why)
         self.chosen = chosen
-        self._readiness.notes["scheduler"] = f"{who}: {why}"
+        self._told = f"{who}: {why}"
+        self._readiness.meet(Condition.SCHEDULER, self._told)
         return chosen
 
 

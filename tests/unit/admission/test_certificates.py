@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 from vcjob.admission.certificates import KNOWN_AFTER, LOOKED_AT_EVERY, SECRET_NAME, OwnCertificate
 from vcjob.admission.configurations import CONFIGURATION_NAME, webhook_configurations
-from vcjob.admission.readiness import Readiness
 from vcjob.admission.rotation import RENEWED_BEFORE, SETTLED_AFTER
 from vcjob.api.kinds import (
     MUTATING_WEBHOOK_CONFIGURATION,
@@ -33,6 +32,7 @@ from vcjob.controller.certificates import (
     read_certificates,
 )
 from vcjob.controller.cluster import Cluster, Forbidden, Unavailable
+from vcjob.controller.readiness import Readiness
 from vcjob.local.store import Store
 
 NAMESPACE, SERVICE = "vcjob-system", "vcjob-webhook"

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from vcjob.admission.given import GivenCertificate
-from vcjob.admission.readiness import Readiness
 from vcjob.controller.certificates import VALID, make_certificate
+from vcjob.controller.readiness import Readiness
 
 START = datetime(2030, 1, 1, tzinfo=UTC)
 

@@ -9,9 +9,9 @@ import pytest
 
 from vcjob.admission import lookups as module
 from vcjob.admission.lookups import Lookups
-from vcjob.admission.readiness import Readiness
 from vcjob.api.kinds import PRIORITY_CLASS, QUEUE, Kind
 from vcjob.controller.cluster import Cluster, ClusterError, Forbidden, Gone, NotFound, Unavailable
+from vcjob.controller.readiness import Readiness
 from vcjob.local.store import Store
 
 
@@ -65,7 +65,7 @@ def state_of(lookups: Lookups, name: str) -> str:
 @contextlib.asynccontextmanager
 async def following(access: Access) -> AsyncIterator[tuple[Lookups, Readiness]]:
     cluster: Cluster = access  # type: ignore[assignment]
-    readiness = Readiness(("queues", "priorityclasses"))
+    readiness = Readiness(expected=("queues", "priorityclasses"))
     lookups = Lookups(cluster, readiness)
     task = asyncio.create_task(lookups.follow())
     try:

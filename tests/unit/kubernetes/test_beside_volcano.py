@@ -10,6 +10,7 @@ import pytest
 from vcjob.api.kinds import LEASE
 from vcjob.api.types import Object
 from vcjob.controller.cluster import Forbidden, NotFound
+from vcjob.controller.readiness import Readiness
 from vcjob.core.times import micro_timestamp
 from vcjob.kubernetes.beside_volcano import (
     CONTROLLER_LEASE,
@@ -18,7 +19,7 @@ from vcjob.kubernetes.beside_volcano import (
     TakingOver,
     VolcanoRuns,
 )
-from vcjob.kubernetes.readiness import Condition, Readiness
+from vcjob.kubernetes.conditions import Condition
 from vcjob.local.store import Store
 
 QUICK = 0.005
@@ -32,9 +33,9 @@ class Told(Readiness):
         super().__init__()
         self._told = asyncio.Event()
 
-    def fail(self, condition: Condition, sentence: str) -> None:
+    def fail(self, condition: str, sentence: str) -> None:
         super().fail(condition, sentence)
-        if condition is Condition.VOLCANO:
+        if condition == Condition.VOLCANO:
             self._told.set()
 
     async def told(self) -> str:

@@ -9,9 +9,10 @@ from canned_server import canned_server
 from vcjob.api.kinds import JOB, POD
 from vcjob.api.types import Object
 from vcjob.controller.cluster import Cluster, Forbidden, Unavailable
+from vcjob.controller.readiness import Readiness
 from vcjob.kubernetes.cluster import KubernetesCluster
+from vcjob.kubernetes.conditions import Condition
 from vcjob.kubernetes.operator_options import OperatorOptions
-from vcjob.kubernetes.readiness import Condition, Readiness
 from vcjob.kubernetes.requirements import (
     ACCESS_REVIEW,
     Question,
@@ -179,8 +180,9 @@ def test_without_secrets_only_the_plugin_ssh_is_missed() -> None:
         there.reviewing.denied |= {(verb, "secrets") for verb in ("create", "delete", "get")}
         assert await is_met(there, readiness)
         assert readiness.ready
-        assert readiness.notes["secrets"] == (
-            "we may not create, delete and get secrets: Jobs with the plugin ssh wait"
+        assert readiness.text() == (
+            "ready\nsecrets: we may not create, delete and get secrets: "
+            "Jobs with the plugin ssh wait\n"
         )
 
     asyncio.run(scenario())

@@ -12,11 +12,12 @@ from vcjob.api.kinds import JOB, LEASE, POD
 from vcjob.api.names import JOB_NAME, OUT_OF_SYNC
 from vcjob.api.types import Object
 from vcjob.controller.cluster import Forbidden, NotFound, ObjectList
+from vcjob.controller.readiness import Readiness
 from vcjob.core.scheduling.gating import GATE, GangScheduling
 from vcjob.core.times import micro_timestamp
 from vcjob.kubernetes.beside_volcano import NAMESPACE
 from vcjob.kubernetes.cluster import KubernetesCluster
-from vcjob.kubernetes.readiness import Condition, Readiness
+from vcjob.kubernetes.conditions import Condition
 from vcjob.kubernetes.scheduler_choice import SCHEDULER_LEASE, SchedulerChoice, remake_waiting
 from vcjob.local.store import Store
 
@@ -65,7 +66,7 @@ def test_what_is_told_is_not_looked_for(wanted: GangScheduling) -> None:
         store, readiness = new_store(), Readiness()
         choice = SchedulerChoice(store, wanted.value, readiness, **QUICK)
         assert await choice.choose() is wanted
-        assert readiness.notes["scheduler"].endswith("as --scheduler says")
+        assert readiness.text().endswith("as --scheduler says\n")
 
     asyncio.run(scenario())
 
@@ -75,7 +76,7 @@ def test_a_lease_that_is_renewed_is_volcano_s_scheduler_at_work() -> None:
         store, readiness = new_store(), Readiness()
         async with renewing(store):
             assert await SchedulerChoice(store, "auto", readiness, **QUICK).choose() is VOLCANO
-        assert "volcano-scheduler-x renews the Lease" in readiness.notes["scheduler"]
+        assert "volcano-scheduler-x renews the Lease" in readiness.text()
 
     asyncio.run(scenario())
 

@@ -16,7 +16,6 @@ from vcjob.admission.certificates import CERTIFICATE, OwnCertificate
 from vcjob.admission.configurations import webhook_configurations
 from vcjob.admission.lookups import KINDS as LOOKED_UP
 from vcjob.admission.lookups import Lookups
-from vcjob.admission.readiness import Readiness
 from vcjob.api.defaults import apply_defaults
 from vcjob.api.kinds import (
     CONFIG_MAP,
@@ -30,6 +29,7 @@ from vcjob.api.kinds import (
 )
 from vcjob.api.types import Object
 from vcjob.controller.cluster import Cluster
+from vcjob.controller.readiness import Readiness
 from vcjob.kubernetes.installing.installation import (
     CERTIFICATE_SECRET,
     NAMESPACE,

@@ -1,0 +1,133 @@
+"""What an operator or a webhook answers to probes and to Prometheus: /healthz, /readyz, /metrics.
+
+An answer at all proves that the event loop turns; ``/healthz`` also fails when the work that should
+go on does not, so that the kubelet starts the process anew.
+"""
+
+import asyncio
+import contextlib
+import ssl
+from collections.abc import AsyncIterator, Callable
+
+from aiohttp import web
+
+from vcjob.api.errors import VcjobError
+from vcjob.controller.readiness import Readiness
+
+Address = tuple[str, int]
+"""Host (empty: all of them) and port (0: any)."""
+
+_METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+_HANDSHAKE_SECONDS = 10.0
+
+
+class AddressInUse(VcjobError):
+    """An address cannot be listened at."""
+
+
+def _nothing() -> str:
+    return ""
+
+
+def _no_change() -> None:
+    return None
+
+
+@contextlib.asynccontextmanager
+async def serve_probes(
+    address: Address,
+    readiness: Readiness,
+    metrics: Callable[[], bytes | None],
+    *,
+    stuck: Callable[[], str] = _nothing,
+    refresh: Callable[[], None] = _no_change,
+) -> AsyncIterator[int]:
+    """Answer without TLS while the block runs; yields the port. Raises AddressInUse.
+
+    Args:
+        address: where.
+        readiness: what /readyz tells.
+        metrics: what /metrics tells; None where nothing is measured.
+        stuck: what does not go on as it should; an empty text if all is well.
+        refresh: brings ``readiness`` up to date.
+    """
+
+    async def measured(request: web.Request) -> web.Response:
+        if (text := metrics()) is None:
+            return web.Response(
+                text="nothing is counted: pip install vcjob[operator] brings what it takes\n",
+                status=404,
+            )
+        return web.Response(body=text, headers={"Content-Type": _METRICS_TYPE})
+
+    application = web.Application()
+    application.router.add_get("/metrics", measured)
+    add_probes(application, readiness, stuck=stuck, refresh=refresh)
+    async with listening(application, address, "--health-address") as port:
+        yield port
+
+
+def add_probes(
+    application: web.Application,
+    readiness: Readiness,
+    *,
+    stuck: Callable[[], str] = _nothing,
+    refresh: Callable[[], None] = _no_change,
+) -> None:
+    """Have an application answer /healthz and /readyz."""
+
+    async def healthz(request: web.Request) -> web.Response:
+        wrong = stuck()
+        return web.Response(text=f"{wrong or 'ok'}\n", status=500 if wrong else 200)
+
+    async def readyz(request: web.Request) -> web.Response:
+        refresh()
+        return web.Response(text=readiness.text(), status=200 if readiness.ready else 503)
+
+    application.router.add_get("/healthz", healthz)
+    application.router.add_get("/readyz", readyz)
+
+
+@contextlib.asynccontextmanager
+async def listening(
+    application: web.Application,
+    address: Address,
+    flag: str,
+    *,
+    context: ssl.SSLContext | None = None,
+    shutdown_seconds: float = 1.0,
+) -> AsyncIterator[int]:
+    """Listen while the block runs; yields the port. Raises AddressInUse.
+
+    Args:
+        application: answers; bodies that are encoded stay so.
+        address: where.
+        flag: the option that names another address.
+        context: for TLS.
+        shutdown_seconds: how long answers under way may take once the block has ended.
+    """
+    runner = web.AppRunner(
+        application, access_log=None, auto_decompress=False, shutdown_timeout=shutdown_seconds
+    )
+    await runner.setup()
+    host, port = address
+    try:
+        try:
+            server = await asyncio.get_running_loop().create_server(
+                runner.server,  # type: ignore[arg-type]  # a server is what makes protocols
+                host or None,
+                port,
+                ssl=context,
+                ssl_handshake_timeout=_HANDSHAKE_SECONDS if context else None,
+            )
+        except OSError as error:
+            raise AddressInUse(
+                f"{host or '*'}:{port} cannot be listened at: {error.strerror or error}; "
+                f"name another with {flag}"
+            ) from error
+        try:
+            yield server.sockets[0].getsockname()[1]
+        finally:
+            server.close()
+    finally:
+        await runner.cleanup()
