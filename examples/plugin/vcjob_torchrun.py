@@ -31,7 +31,7 @@ PLUGIN = Plugin(
     help="Tells torchrun how many pods there are, which one this is, and where they meet.",
     arguments=(
         Argument("task", "worker", "the task whose pods train together"),
-        Argument("port", 29500, "the port of the first pod at which they meet"),
+        Argument("port", 29500, "the port of the first pod at which they meet", port=True),
     ),
     requires=("svc",),
     problems=_problems,

@@ -93,6 +93,7 @@ def test_an_unknown_plugin_is_wrong_usage_with_what_was_meant() -> None:
 def test_programs_get_every_field(form: str, read: Any) -> None:
     report = read(run("-o", form).stdout)
     listed = {one["name"]: one for one in report["plugins"]}
+    assert listed["ssh"]["arguments"][3]["port"] is True
     assert listed["svc"]["kinds"][1] == {"apiVersion": "v1", "kind": "Service"}
     assert listed["broken"]["error"]
     assert listed["greet"]["package"] == "greeter"
@@ -103,6 +104,7 @@ def test_programs_get_every_field(form: str, read: Any) -> None:
         "default": "",
         "help": "what only the greeted know",
         "secret": True,
+        "port": False,
     }
     assert len(report["unused"]) == 1
 

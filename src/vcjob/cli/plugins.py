@@ -116,6 +116,7 @@ def _as_object(one: _Shown) -> dict[str, Any]:
                 "default": argument.default,
                 "help": argument.help,
                 "secret": argument.secret,
+                "port": argument.port,
             }
             for argument in (plugin.arguments if plugin else ())
         ],

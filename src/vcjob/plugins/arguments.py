@@ -13,6 +13,8 @@ from vcjob.api.suggestions import suggest
 
 Value = bool | int | str
 
+MOST_PORT = 65535
+
 _TRUE = frozenset(("1", "t", "T", "TRUE", "true", "True"))
 _FALSE = frozenset(("0", "f", "F", "FALSE", "false", "False"))
 _LOWEST, _HIGHEST = -(2**63), 2**63 - 1
@@ -23,13 +25,14 @@ _HELP = frozenset(("h", "help"))
 class Argument(msgspec.Struct, frozen=True):
     """One argument of a plugin. Its type (bool, int or str) is that of ``default``.
 
-    ``secret`` values are never shown.
+    ``secret`` values are never shown. A ``port`` is the number of a TCP port on which pods listen.
     """
 
     name: str
     default: Value
     help: str
     secret: bool = False
+    port: bool = False
 
     @property
     def type_name(self) -> str:

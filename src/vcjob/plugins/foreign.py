@@ -60,6 +60,8 @@ def _check(plugin: Plugin) -> None:
         _expect(readable, f"{name!r} cannot be the name of an argument")
         known = isinstance(argument.default, bool | int | str)
         _expect(known, f"the default of --{name} must be a bool, int or str")
+        fits = not argument.port or type(argument.default) is int
+        _expect(fits, f"--{name} is a port, so its default must be an int")
         _expect(isinstance(argument.help, str), f"the help of --{name} must be a text")
     listed = [argument.name for argument in plugin.arguments]
     _expect(len(set(listed)) == len(listed), "two arguments have the same name")

@@ -6,6 +6,7 @@ from vcjob.api.problems import Path, Problem
 from vcjob.api.types import Job
 from vcjob.plugins.base import Request
 from vcjob.plugins.hosts import pod_spec
+from vcjob.plugins.ports import containers_of
 
 
 def mount_problems(request: Request, volume: str, mount_path: str, what: str) -> Iterator[Problem]:
@@ -22,7 +23,8 @@ def mount_problems(request: Request, volume: str, mount_path: str, what: str) ->
     for path in _template_places(request.job, mount_path):
         yield Problem(wrong_place, path, "mount it elsewhere")
     for position, task in enumerate(request.job.spec.tasks):
-        for index, one in enumerate(pod_spec(task).get("volumes") or ()):
+        volumes = pod_spec(task).get("volumes")
+        for index, one in enumerate(volumes if isinstance(volumes, list) else ()):
             if isinstance(one, dict) and one.get("name") == volume:
                 path = ("spec", "tasks", position, "template", "spec", "volumes", index, "name")
                 same = f'the plugin {plugin} adds a volume of the same name "{volume}"'
@@ -32,8 +34,8 @@ def mount_problems(request: Request, volume: str, mount_path: str, what: str) ->
 def _template_places(job: Job, mount_path: str) -> Iterator[Path]:
     for position, task in enumerate(job.spec.tasks):
         for group in ("containers", "initContainers"):
-            for index, container in enumerate(pod_spec(task).get(group) or ()):
-                mounts = container.get("volumeMounts") if isinstance(container, dict) else None
+            for index, container in enumerate(containers_of(task, group)):
+                mounts = container.get("volumeMounts")
                 for place, mount in enumerate(mounts if isinstance(mounts, list) else ()):
                     if isinstance(mount, dict) and mount.get("mountPath") == mount_path:
                         yield ("spec", "tasks", position, "template", "spec", group, index,

@@ -13,8 +13,8 @@ from vcjob.plugins.arguments import parse_arguments
 from vcjob.plugins.base import AddToPod, Argument, Plugin, Request
 from vcjob.plugins.draft import PodDraft
 from vcjob.plugins.host_lists import MOST_ENV_BYTES
-from vcjob.plugins.ports import taken_name_problems
-from vcjob.plugins.roles import argument_path, port_problems
+from vcjob.plugins.ports import declare, taken_name_problems
+from vcjob.plugins.roles import argument_path
 
 VARIABLE = "MPI_HOST"
 _PORT_NAME = "mpijob-port"
@@ -37,18 +37,18 @@ def _pods(request: Request) -> AddToPod:
         is_master = pod.task == master
         if is_master and not worker:
             return
-        for container in pod.all_containers():
-            if is_master:
-                container.add_env(env)
-            container.add_port(_PORT_NAME, port)
+        containers = tuple(pod.all_containers())
+        for container in containers if is_master else ():
+            container.add_env(env)
+        declare(pod, containers, _PORT_NAME, port)
 
     return add
 
 
 def _problems(request: Request) -> Iterator[Problem]:
-    yield from port_problems(request, "port")
     yield from _role_problems(request)
-    yield from taken_name_problems(request.job, _PORT_NAME, request.number("port"))
+    groups = ("containers", "initContainers")
+    yield from taken_name_problems(request.job, _PORT_NAME, request.number("port"), groups)
     ssh_tokens = request.job.spec.plugins.get(ssh.PLUGIN.name, ())
     ssh_port = parse_arguments(ssh.PLUGIN.arguments, ssh_tokens).values["ssh-port"]
     if ssh_port != request.number("port"):
@@ -83,6 +83,15 @@ def _role_problems(request: Request) -> Iterator[Problem]:
                 hint,
                 warning=role == "worker",
             )
+    master = request.hosts.find(request.text("master"))
+    if master and master.replicas != 1:
+        what = "each of which launches" if master.replicas else "so that nobody launches anything"
+        yield Problem(
+            f'the master\'s task "{master.task}" has {master.replicas or "no"} replicas, {what}',
+            argument_path(request, "master"),
+            "give it one replica",
+            warning=True,
+        )
     worker = request.hosts.find(request.text("worker"))
     if worker and request.text("worker") == request.text("master"):
         yield Problem(
@@ -106,7 +115,7 @@ PLUGIN = Plugin(
     arguments=(
         Argument("master", "master", "the task whose pod launches"),
         Argument("worker", "worker", "the task whose pods are launched on"),
-        Argument("port", 22, "the port of the ssh servers"),
+        Argument("port", 22, "the port of the ssh servers", port=True),
     ),
     requires=("svc", "ssh"),
     problems=_problems,

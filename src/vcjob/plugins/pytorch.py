@@ -3,14 +3,16 @@
 from collections.abc import Iterator
 
 from vcjob.api.problems import Problem
+from vcjob.api.suggestions import suggest
 from vcjob.api.types import Object, Task
 from vcjob.plugins.base import AddToPod, Argument, Plugin, Request
 from vcjob.plugins.draft import PodDraft
-from vcjob.plugins.ports import taken_name_problems
-from vcjob.plugins.roles import argument_path, port_problems, role_problems
+from vcjob.plugins.ports import declare, taken_name_problems
+from vcjob.plugins.roles import argument_path, role_problems
 
 _PORT_NAME = "pytorchjob-port"
 _WAITER = "wait-for-master"
+_ROLES = ("master", "worker")
 _PAUSE_SECONDS = 2
 
 
@@ -42,8 +44,8 @@ def _pods(request: Request) -> AddToPod | None:
         elif pod.task == worker_task:
             env = [*common, {"name": "RANK", "value": str(pod.index + 1)}]
         for container in pod.containers:
-            container.add_port(_PORT_NAME, port)
             container.add_env(env)
+        declare(pod, pod.containers, _PORT_NAME, port)
         is_worker = pod.task == worker_task and pod.task != master.task
         if waits and is_worker and all(one.name != _WAITER for one in pod.init_containers):
             pod.add_init_container(waiter)
@@ -77,18 +79,34 @@ echo "the master is there"
 
 
 def _problems(request: Request) -> Iterator[Problem]:
-    yield from port_problems(request, "port")
-    yield from role_problems(request, ("master", "worker"))
-    master = _find_task(request, "master")
+    yield from role_problems(request, _ROLES, told=_ROLES)
+    yield from _master_problems(request)
+    yield from taken_name_problems(request.job, _PORT_NAME, request.number("port"))
+    if request.switch("wait-master-enabled"):
+        yield from _waiter_problems(request)
+
+
+def _master_problems(request: Request) -> Iterator[Problem]:
+    tasks = [task.name for task in request.job.spec.tasks]
+    idle = [task for task in tasks if task not in map(request.text, _ROLES)]
+    master, worker = _find_task(request, "master"), request.text("worker")
     if not master:
+        name = request.text("master")
         yield Problem(
-            f'no task is called "{request.text("master")}", so that there is no master and pods '
-            "get nothing",
+            f'no task is called "{name}", so that there is no master and pods get nothing',
             argument_path(request, "master"),
-            "name the master's task: --master=my-task",
+            suggest(name, idle) or "name the master's task: --master=my-task",
             warning=True,
         )
-    elif master.replicas != 1:
+        return
+    if worker not in tasks and (idle or worker != "worker"):
+        yield Problem(
+            f'no task is called "{worker}", so that nobody but the master has a rank',
+            argument_path(request, "worker"),
+            suggest(worker, idle) or "name the workers' task: --worker=my-task",
+            warning=True,
+        )
+    if master.replicas != 1:
         what = (
             f"has {master.replicas} replicas; each has the rank 0"
             if master.replicas
@@ -100,10 +118,15 @@ def _problems(request: Request) -> Iterator[Problem]:
             "give it one replica, and the others a task of their own",
             warning=True,
         )
-    yield from taken_name_problems(request.job, _PORT_NAME, request.number("port"))
-    if request.switch("wait-master-enabled") and request.number("wait-master-timeout") <= 0:
+
+
+def _waiter_problems(request: Request) -> Iterator[Problem]:
+    if request.number("wait-master-timeout") <= 0:
         path = argument_path(request, "wait-master-timeout")
         yield Problem("--wait-master-timeout must be more than 0 seconds", path)
+    if not request.text("wait-master-image").strip():
+        path = argument_path(request, "wait-master-image")
+        yield Problem("--wait-master-image must name an image", path)
 
 
 PLUGIN = Plugin(
@@ -112,7 +135,7 @@ PLUGIN = Plugin(
     arguments=(
         Argument("master", "master", "the task whose pod is the master"),
         Argument("worker", "worker", "the task whose pods are workers"),
-        Argument("port", 23456, "the port that the master serves on"),
+        Argument("port", 23456, "the port that the master serves on", port=True),
         Argument("wait-master-enabled", False, "let workers wait until the master is there"),
         Argument("wait-master-timeout", 300, "after how many seconds they give up"),
         Argument("wait-master-image", "busybox:1.36.1", "the image that waits: it needs sh and nc"),

@@ -9,7 +9,11 @@ from vcjob.api.types import Object
 from vcjob.plugins.base import AddToPod, Argument, Plugin, PluginError, Request
 from vcjob.plugins.draft import PodDraft
 from vcjob.plugins.ports import clashes, containers_of
-from vcjob.plugins.roles import argument_path, port_problems, role_problems
+from vcjob.plugins.roles import (
+    argument_path,
+    made_name_problems,
+    role_problems,
+)
 
 # Names of ports, and the arguments that hold their numbers.
 _PORTS = (("gcs", "port"), ("dashboard", "dashboardPort"), ("client-server", "clientPort"))
@@ -18,6 +22,10 @@ _ROLES = (("head", "headContainer"), ("worker", "workerContainer"))
 
 def _ports(request: Request) -> dict[str, int]:
     return {name: request.number(argument) for name, argument in _PORTS}
+
+
+def _service_name(job: str) -> str:
+    return f"{job}-head-svc"
 
 
 def _objects(request: Request) -> Iterator[Object]:
@@ -30,7 +38,7 @@ def _objects(request: Request) -> Iterator[Object]:
     yield {
         "apiVersion": kinds.SERVICE.api_version,
         "kind": kinds.SERVICE.kind,
-        "metadata": {"name": f"{metadata.name}-head-svc"},
+        "metadata": {"name": _service_name(metadata.name)},
         "spec": {
             "selector": selector,
             "ports": [
@@ -66,11 +74,11 @@ def _pods(request: Request) -> AddToPod:
 
 
 def _problems(request: Request) -> Iterator[Problem]:
-    yield from port_problems(request, *(argument for _, argument in _PORTS))
     yield from role_problems(request, ("worker",))
     numbers = list(_ports(request).values())
     if len(set(numbers)) < len(numbers):
         yield Problem("two ports of the head have the same number", request.path)
+    yield from made_name_problems(request, "a Service", _service_name)
     yield from _head_problems(request)
     for role, argument in _ROLES:
         yield from _container_problems(request, role, argument)
@@ -124,7 +132,7 @@ def _container_problems(request: Request, role: str, argument: str) -> Iterator[
             if listed[container].get(field):
                 yield _replaced(wanted, field, (*path, container, field))
         if role == "head":
-            yield from clashes(task, path, wanted, _ports(request), by_name=True)
+            yield from clashes(task, path, wanted, _ports(request))
 
 
 def _replaced(container: str, field: str, path: Path) -> Problem:
@@ -146,9 +154,9 @@ PLUGIN = Plugin(
         Argument("headContainer", "head", "the container that Ray's head runs in"),
         Argument("worker", "worker", "the task whose pods are workers"),
         Argument("workerContainer", "worker", "the container that Ray's workers run in"),
-        Argument("port", 6379, "the port of the head"),
-        Argument("dashboardPort", 8265, "the port of the dashboard"),
-        Argument("clientPort", 10001, "the port for Ray clients"),
+        Argument("port", 6379, "the port of the head", port=True),
+        Argument("dashboardPort", 8265, "the port of the dashboard", port=True),
+        Argument("clientPort", 10001, "the port for Ray clients", port=True),
     ),
     requires=("svc",),
     kinds=(kinds.SERVICE,),

@@ -1,32 +1,29 @@
-"""What plugins of frameworks have in common: roles that tasks play, and ports."""
+"""What plugins of frameworks have in common: roles that tasks play, and names they derive."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 from vcjob.api.problems import Path, Problem
-from vcjob.api.suggestions import suggest
+from vcjob.api.suggestions import closest, suggest
+from vcjob.api.validation import LABEL_LENGTH, dns_1123_label
 from vcjob.plugins.base import Request
 
-MOST_PORT = 65535
 
-
-def port_problems(request: Request, *arguments: str) -> Iterator[Problem]:
-    """A port is a number from 1 to 65535."""
-    for name in arguments:
-        port = request.number(name)
-        if not 1 <= port <= MOST_PORT:
-            hint = f"write a number from 1 to {MOST_PORT}"
-            yield Problem(f"--{name}={port} is no port", argument_path(request, name), hint)
-
-
-def role_problems(request: Request, optional: Sequence[str]) -> Iterator[Problem]:
+def role_problems(
+    request: Request, optional: Sequence[str], told: Collection[str] = ()
+) -> Iterator[Problem]:
     """Roles that name a task that is not there; ``optional`` roles may keep such a default.
 
-    ``request.arguments`` of these names are task names.
+    ``request.arguments`` of these names are task names. A default that no task has is told where a
+    task without a role has a name that is much alike. Of roles in ``told`` the plugin tells itself
+    that there is no task.
     """
     tasks = [task.name for task in request.job.spec.tasks]
+    idle = [task for task in tasks if task not in {request.text(role) for role in optional}]
     first_of: dict[str, str] = {}
     for role in optional:
         task = request.text(role)
+        if task not in tasks and role in told:
+            continue
         if task not in tasks and task != role:
             yield Problem(
                 f'--{role} names "{task}", but no task is called so',
@@ -34,6 +31,14 @@ def role_problems(request: Request, optional: Sequence[str]) -> Iterator[Problem
                 suggest(task, tasks),
                 warning=True,
             )
+        elif task not in tasks:
+            if alike := closest(task, idle):
+                yield Problem(
+                    f'no task is called "{task}", so that task "{alike}" plays no role',
+                    argument_path(request, role),
+                    f'call it "{task}", or write --{role}={alike}',
+                    warning=True,
+                )
         elif first_of.setdefault(task, role) != role:
             yield Problem(
                 f'--{role} and --{first_of[task]} name the same task "{task}"',
@@ -41,6 +46,22 @@ def role_problems(request: Request, optional: Sequence[str]) -> Iterator[Problem
                 "one task plays one role",
                 warning=True,
             )
+
+
+def made_name_problems(
+    request: Request, what: str, name_of: Callable[[str], str]
+) -> Iterator[Problem]:
+    """The name that a plugin derives from the Job's must be a DNS label.
+
+    ``what`` the plugin makes, as sentences call it; ``name_of`` gives its name.
+    """
+    job, plugin = request.job.metadata.name, request.path[-1]
+    name = name_of(job)
+    if job and (wrong := dns_1123_label(name)):
+        most = LABEL_LENGTH - len(name_of(""))
+        hint = f"shorten the Job's name to {most} characters" if len(name) > LABEL_LENGTH else ""
+        message = f"the plugin {plugin} makes {what} named {name}, whose name must {wrong}"
+        yield Problem(message, ("metadata", "name"), hint)
 
 
 def argument_path(request: Request, name: str) -> Path:

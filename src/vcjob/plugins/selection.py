@@ -6,10 +6,11 @@ import msgspec
 
 from vcjob.api.problems import Path, Problem
 from vcjob.api.types import Job
-from vcjob.plugins.arguments import parse_arguments
+from vcjob.plugins.arguments import MOST_PORT, parse_arguments
 from vcjob.plugins.base import KeyPair, Plugin, PluginError, Request
 from vcjob.plugins.hosts import JobHosts
 from vcjob.plugins.registry import Registry, in_order
+from vcjob.plugins.roles import argument_path
 
 
 class Selected(msgspec.Struct, frozen=True):
@@ -63,6 +64,9 @@ def select(
                 )
             )
         request = Request(job, path, parsed.values, hosts, key_pairs or {})
+        if not parsed.error:
+            problems += _port_problems(plugin, request)
+        problems += _shared_port_problems(plugin, request, selected)
         selected.append(Selected(plugin, request))
     for one in selected:
         try:
@@ -71,6 +75,37 @@ def select(
             problems.append(Problem(str(error), one.request.path))
         problems += _missing_requirements(one.plugin, job)
     return Selection(tuple(selected), hosts, tuple(problems))
+
+
+def _ports_of(plugin: Plugin, request: Request) -> dict[str, int]:
+    return {one.name: request.number(one.name) for one in plugin.arguments if one.port}
+
+
+def _port_problems(plugin: Plugin, request: Request) -> Iterator[Problem]:
+    for name, port in _ports_of(plugin, request).items():
+        if not 1 <= port <= MOST_PORT:
+            hint = f"write a number from 1 to {MOST_PORT}"
+            yield Problem(f"--{name}={port} is no port", argument_path(request, name), hint)
+
+
+def _shared_port_problems(
+    plugin: Plugin, request: Request, before: list[Selected]
+) -> Iterator[Problem]:
+    """Ports that two plugins take; one that needs the other may mean that one's server."""
+    for other in before:
+        if other.plugin.name in plugin.requires or plugin.name in other.plugin.requires:
+            continue
+        taken = {port: name for name, port in _ports_of(other.plugin, other.request).items()}
+        for name, port in _ports_of(plugin, request).items():
+            if port in taken:
+                yield Problem(
+                    f"--{name} of the plugin {plugin.name} and --{taken[port]} of "
+                    f"{other.plugin.name} are both {port}; in a pod only one program can listen "
+                    "at a port",
+                    argument_path(request, name),
+                    "give each a port of its own",
+                    warning=True,
+                )
 
 
 def _missing_requirements(plugin: Plugin, job: Job) -> Iterator[Problem]:

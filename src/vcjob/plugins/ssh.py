@@ -9,15 +9,17 @@ import base64
 from collections.abc import Iterable, Iterator
 
 from vcjob.api import kinds, names
-from vcjob.api.problems import Problem
-from vcjob.api.types import Job, Object
-from vcjob.api.validation import dns_1123_label, dns_1123_subdomain
-from vcjob.plugins import options
+from vcjob.api.problems import Path, Problem
+from vcjob.api.types import Object, Task
+from vcjob.api.validation import dns_1123_subdomain
+from vcjob.plugins import options, svc
+from vcjob.plugins.arguments import MOST_PORT
 from vcjob.plugins.base import AddToPod, Argument, KeyPairNeed, Plugin, Request
 from vcjob.plugins.draft import PodDraft
 from vcjob.plugins.hosts import pod_spec
 from vcjob.plugins.mounts import mount_problems
-from vcjob.plugins.roles import MOST_PORT, argument_path, port_problems
+from vcjob.plugins.ports import containers_of
+from vcjob.plugins.roles import argument_path, made_name_problems
 from vcjob.plugins.ssh_config import client_config
 from vcjob.plugins.ssh_keys import UnreadableKey, fits
 
@@ -96,7 +98,7 @@ def _volume(request: Request) -> Object:
     all may read, and ssh does not mind that in files of root.
     """
     name = names.ssh_secret_name(request.job.metadata.name)
-    mode = 0o600 if request.text("ssh-key-file-path") == ROOT_PATH else 0o644
+    mode = 0o600 if _is_root_path(request.text("ssh-key-file-path")) else 0o644
     keys = [("id_rsa", "id_rsa"), ("id_rsa.pub", "id_rsa.pub")]
     if given := _given_secret(request):
         keys.append(("id_rsa.pub", "authorized_keys"))
@@ -112,37 +114,32 @@ def _volume(request: Request) -> Object:
     return {"name": name, "secret": secret}
 
 
+def _is_root_path(path: str) -> bool:
+    return path.rstrip("/") == ROOT_PATH
+
+
 def _items(files: Iterable[tuple[str, str]]) -> list[Object]:
     return [{"key": key, "path": f"{_DIRECTORY}/{file}"} for key, file in files]
 
 
 def _problems(request: Request) -> Iterator[Problem]:
-    yield from port_problems(request, "ssh-port")
-    yield from _name_problems(request.job)
+    yield from made_name_problems(request, "a volume", names.ssh_secret_name)
     path = request.text("ssh-key-file-path")
     if not path.startswith("/") or ":" in path:
         where = argument_path(request, "ssh-key-file-path")
         yield Problem(f'--ssh-key-file-path="{path}" must begin with / and have no ":"', where)
     volume = names.ssh_secret_name(request.job.metadata.name)
     yield from mount_problems(request, volume, path, "the keys")
-    if "svc" not in request.job.spec.plugins:
+    if path.rstrip("/") == svc.MOUNT_PATH and svc.PLUGIN.name in request.job.spec.plugins:
+        where = argument_path(request, "ssh-key-file-path")
+        yield Problem(f"the plugin svc mounts the host lists at {path} too", where)
+    if svc.PLUGIN.name not in request.job.spec.plugins:
         hint = "add svc: []"
         message = "pods have no names without the plugin svc, so that ssh does not find them"
         yield Problem(message, request.path, hint, warning=True)
     yield from _secret_problems(request)
     yield from _given_key_problems(request)
     yield from _user_problems(request, path)
-
-
-def _name_problems(job: Job) -> Iterator[Problem]:
-    name = job.metadata.name
-    volume = names.ssh_secret_name(name)
-    if name and (wrong := dns_1123_label(volume)):
-        yield Problem(
-            f"the plugin ssh makes a volume named {volume}, whose name must {wrong}",
-            ("metadata", "name"),
-            f"shorten the Job's name to {63 - len('-ssh')} characters" if len(volume) > 63 else "",
-        )
 
 
 def _secret_problems(request: Request) -> Iterator[Problem]:
@@ -196,35 +193,55 @@ def _given_key_problems(request: Request) -> Iterator[Problem]:
 
 def _user_problems(request: Request, path: str) -> Iterator[Problem]:
     """A user who cannot read the keys, or whose keys ssh refuses."""
+    at_root = _is_root_path(path)
     for position, task in enumerate(request.job.spec.tasks):
-        given = pod_spec(task).get("securityContext")
-        context: Object = given if isinstance(given, dict) else {}
-        user = context.get("runAsUser")
-        where = ("spec", "tasks", position, "template", "spec", "securityContext", "runAsUser")
-        if isinstance(user, int) and user > 0 and path == ROOT_PATH:
-            yield Problem(
-                f'pods of task "{task.name}" run as user {user}, who may not read {ROOT_PATH}',
-                where,
-                "give a directory in that user's home: --ssh-key-file-path=/home/NAME/.ssh",
-                warning=True,
-            )
-        elif path == ROOT_PATH and context.get("fsGroup") is not None:
+        spec_path: Path = ("spec", "tasks", position, "template", "spec")
+        users = _users_of(task, spec_path)
+        for where, user in users.items():
+            if user and at_root:
+                yield Problem(
+                    f'pods of task "{task.name}" run as user {user}, who may not read {ROOT_PATH}',
+                    where,
+                    "give a directory in that user's home: --ssh-key-file-path=/home/NAME/.ssh",
+                    warning=True,
+                )
+            elif user == 0 and not at_root:
+                yield Problem(
+                    f'pods of task "{task.name}" run as root, and ssh takes no key of its own '
+                    "user that others may read",
+                    where,
+                    f"leave --ssh-key-file-path out, so that keys are in {ROOT_PATH} with mode "
+                    "0600",
+                    warning=True,
+                )
+        has_group = _security_context(pod_spec(task)).get("fsGroup") is not None
+        if at_root and has_group and not all(users.values()):
             yield Problem(
                 f'the fsGroup of task "{task.name}" lets others read the keys of root, and ssh '
                 "refuses such keys",
-                (*where[:-1], "fsGroup"),
+                (*spec_path, "securityContext", "fsGroup"),
                 "leave fsGroup out, or run as another user with keys elsewhere: "
                 "--ssh-key-file-path=/home/NAME/.ssh",
                 warning=True,
             )
-        elif user == 0 and path != ROOT_PATH:
-            yield Problem(
-                f'pods of task "{task.name}" run as root, and ssh takes no key of its own '
-                "user that others may read",
-                where,
-                f"leave --ssh-key-file-path out, so that keys are in {ROOT_PATH} with mode 0600",
-                warning=True,
-            )
+
+
+def _users_of(task: Task, spec_path: Path) -> dict[Path, int | None]:
+    """As whom the containers of a task run, by where that stands; None: as their images say."""
+    users: dict[Path, int | None] = {}
+    for group in ("containers", "initContainers"):
+        for index, container in enumerate(containers_of(task, group)):
+            path, owner = (*spec_path, group, index), container
+            if not isinstance(_security_context(container).get("runAsUser"), int):
+                path, owner = spec_path, pod_spec(task)
+            user = _security_context(owner).get("runAsUser")
+            users[(*path, "securityContext", "runAsUser")] = user if isinstance(user, int) else None
+    return users
+
+
+def _security_context(owner: Object) -> Object:
+    given = owner.get("securityContext")
+    return given if isinstance(given, dict) else {}
 
 
 PLUGIN = Plugin(
@@ -238,7 +255,7 @@ PLUGIN = Plugin(
             secret=True,
         ),
         Argument("ssh-public-key", "", "the public key that belongs to it"),
-        Argument("ssh-port", _DEFAULT_PORT, "the port of the ssh servers"),
+        Argument("ssh-port", _DEFAULT_PORT, "the port of the ssh servers", port=True),
     ),
     kinds=(kinds.SECRET,),
     key_pairs=_key_pairs,

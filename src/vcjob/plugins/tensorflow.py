@@ -9,7 +9,7 @@ from vcjob.plugins.base import AddToPod, Argument, Plugin, Request
 from vcjob.plugins.draft import PodDraft
 from vcjob.plugins.host_lists import MOST_ENV_BYTES
 from vcjob.plugins.hosts import TaskHosts
-from vcjob.plugins.roles import argument_path, port_problems, role_problems
+from vcjob.plugins.roles import argument_path, role_problems
 
 VARIABLE = "TF_CONFIG"
 ROLES = ("ps", "worker", "chief", "evaluator")
@@ -60,7 +60,6 @@ def _pods(request: Request) -> AddToPod | None:
 
 
 def _problems(request: Request) -> Iterator[Problem]:
-    yield from port_problems(request, "port")
     yield from role_problems(request, ROLES)
     if _is_alone(request):
         return
@@ -97,7 +96,7 @@ PLUGIN = Plugin(
     help="Gives every container TF_CONFIG: the addresses of all tasks, and its own role and index.",
     arguments=(
         *(Argument(role, role, f"the task whose pods are {role}") for role in ROLES),
-        Argument("port", 2222, "the port that every pod serves on"),
+        Argument("port", 2222, "the port that every pod serves on", port=True),
     ),
     requires=("svc",),
     problems=_problems,

@@ -45,6 +45,7 @@ def blueprint(obj: Object | None = None, **functions: Any) -> Blueprint:
         ("arguments", (Argument("-a", "", ""),), "'-a' cannot be the name"),
         ("arguments", (Argument("a", 1.5, ""),), "default of --a must be a bool, int or str"),  # type: ignore[arg-type]
         ("arguments", (Argument("a", 1, ""), Argument("a", 2, "")), "the same name"),
+        ("arguments", (Argument("a", True, "", port=True),), "its default must be an int"),
         ("requires", "svc", "requires must be a tuple"),
         ("requires", (1,), "requires must hold names"),
         ("kinds", (kinds.POD,), "kinds has Pod, but plugins can make only ConfigMap, Secret"),

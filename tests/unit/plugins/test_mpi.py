@@ -13,9 +13,10 @@ def blueprint(
     *arguments: str,
     ssh: tuple[str, ...] = (),
     container: dict[str, Any] | None = None,
+    pod: dict[str, Any] | None = None,
     **tasks: int,
 ) -> Blueprint:
-    template = {"spec": {"containers": [container or {"name": "c"}]}}
+    template = {"spec": {"containers": [container or {"name": "c"}], **(pod or {})}}
     made = [
         {"name": name, "replicas": replicas, "template": template}
         for name, replicas in (tasks or {"master": 1, "worker": 2}).items()
@@ -53,6 +54,8 @@ def test_the_master_knows_its_workers_and_everybody_declares_the_port() -> None:
         (blueprint(worker=1), 'no task is called "master"', False),
         (blueprint(master=1, worker=0), "MPI_HOST is empty", True),
         (blueprint("--worker=master", master=1), 'name the same task "master"', True),
+        (blueprint(master=2, worker=1), "2 replicas, each of which launches", True),
+        (blueprint(master=0, worker=1), "nobody launches anything", True),
         (blueprint("--port=2222"), "port 2222 for ssh, but clients use 22", True),
         (blueprint("--port=0"), "--port=0 is no port", False),
         (blueprint(master=1, worker=20_000), "the master does not get MPI_HOST", True),
@@ -72,6 +75,18 @@ def test_what_is_told(made: Blueprint, says: str, warning: bool) -> None:
         if "ports" in one.path and says in one.message
     ]
     assert [one for _, one in dict.fromkeys(found)] == [warning]
+
+
+def test_init_containers_declare_the_port_too_under_the_same_name() -> None:
+    """User case P48: on the network of the node each number is taken once a pod."""
+    init = {"name": "i", "ports": [{"name": "mpijob-port", "containerPort": 7}]}
+    spec = {"containers": [{"name": "a"}, {"name": "b"}], "initContainers": [init]}
+    [first, _] = [one for one in blueprint(pod=spec).problems if "ports" in one.path]
+    assert 'the name "mpijob-port" is needed for port 22' in first.message
+    assert first.path[2:] == (0, "template", "spec", "initContainers", 0, "ports", 0)
+    made = blueprint(pod={**spec, "hostNetwork": True}).pod("master", 0)["spec"]
+    assert [len(one.get("ports", [])) for one in made["containers"]] == [1, 0]
+    assert len(made["initContainers"][0]["ports"]) == 2
 
 
 def test_without_a_task_of_workers_the_master_is_left_alone() -> None:

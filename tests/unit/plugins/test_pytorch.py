@@ -50,6 +50,21 @@ def test_a_port_that_is_listed_is_not_listed_again() -> None:
     assert added == {"name": "pytorchjob-port", "containerPort": 23456}
 
 
+def test_on_the_network_of_the_node_a_port_is_declared_once_a_pod() -> None:
+    """Kubernetes refuses a pod that takes a port of its node twice."""
+    pair: list[Object] = [{"name": "a"}, {"name": "b"}]
+    spec = blueprint(pod={"containers": pair, "hostNetwork": True}, master=1).pod("master", 0)
+    assert [len(one.get("ports", [])) for one in spec["spec"]["containers"]] == [1, 0]
+    own: list[Object] = [{"name": "a"}, {"name": "b", "ports": [{"containerPort": 23456}]}]
+    spec = blueprint(pod={"containers": own, "hostNetwork": True}, master=1).pod("master", 0)
+    assert [len(one.get("ports", [])) for one in spec["spec"]["containers"]] == [0, 1]
+
+
+def test_a_master_alone_and_one_with_its_workers_are_fine() -> None:
+    assert blueprint(master=1).problems == ()
+    assert blueprint(master=1, worker=2, tensorboard=1).problems == ()
+
+
 def waiters(made: Blueprint, task: str) -> list[Object]:
     found: list[Object] = made.pod(task, 0)["spec"].get("initContainers", [])
     return found
@@ -88,7 +103,13 @@ def test_the_script_ends_when_the_master_listens_and_fails_when_it_does_not() ->
         (blueprint("--port=0", master=1), "--port=0 is no port", False),
         (blueprint(master=2), "each has the rank 0", True),
         (blueprint(worker=1), "there is no master", True),
-        (blueprint("--worker=wroker", master=1, worker=1), '--worker names "wroker"', True),
+        (blueprint("--worker=wroker", master=1, worker=1), "nobody but the master has a", True),
+        (blueprint(master=1, trainer=2), "nobody but the master has a rank", True),
+        (
+            blueprint("--wait-master-enabled", "--wait-master-image=", master=1),
+            "must name an image",
+            False,
+        ),
         (
             blueprint("--wait-master-enabled", "--wait-master-timeout=0", master=1),
             "more than 0 seconds",
@@ -97,6 +118,7 @@ def test_the_script_ends_when_the_master_listens_and_fails_when_it_does_not() ->
     ],
 )
 def test_what_cannot_work_is_told(made: Blueprint, message: str, warning: bool) -> None:
-    [problem] = [one for one in made.problems if message in one.message]
+    [problem] = made.problems
+    assert message in problem.message
     assert problem.warning == warning
     assert problem.path[:3] == ("spec", "plugins", "pytorch")

@@ -10,13 +10,13 @@ from vcjob.plugins.registry import installed_plugins
 REGISTRY = installed_plugins(third_party=False)
 
 
-def blueprint(*tokens: str, pod: Any = None, **tasks: int) -> Blueprint:
+def blueprint(*tokens: str, pod: Any = None, job_name: str = "r", **tasks: int) -> Blueprint:
     listed = []
     for name, replicas in (tasks or {"head": 1, "worker": 2}).items():
         spec = pod or {"containers": [{"name": name, "args": ["x"]}, {"name": "other"}]}
         listed.append({"name": name, "replicas": replicas, "template": {"spec": spec}})
     plugins = {"svc": ["--inject-hosts-env=false"], "ray": list(tokens)}
-    job = {"metadata": {"name": "r"}, "spec": {"tasks": listed, "plugins": plugins}}
+    job = {"metadata": {"name": job_name}, "spec": {"tasks": listed, "plugins": plugins}}
     return Blueprint(Job.of(job), REGISTRY)
 
 
@@ -61,6 +61,12 @@ def test_without_a_head_no_pod_is_made() -> None:
         blueprint(worker=1).pod("worker", 0)
 
 
+def declaring(**port: Any) -> Object:
+    """A head that declares the dashboard in another way than the Service looks for it."""
+    declared = {"name": "dashboard", "containerPort": 8265, **port}
+    return {"containers": [{"name": "head", "ports": [declared]}]}
+
+
 COMMAND = {"containers": [{"name": "head", "command": ["python"]}]}
 
 
@@ -73,9 +79,19 @@ COMMAND = {"containers": [{"name": "head", "command": ["python"]}]}
         (blueprint("--headContainer=haed"), 'no container "haed"', True),
         (blueprint("--worker=wroker"), '--worker names "wroker"', True),
         (blueprint(pod=COMMAND, head=1), "replaces the command", True),
+        (blueprint("--workerContainer=main"), 'task "worker" has no container "main"', True),
+        (blueprint(job_name="r" * 55), "a Service named", False),
+        (blueprint(head=1, wokers=1), 'so that task "wokers" plays no role', True),
+        (blueprint(pod=declaring(protocol="UDP"), head=1), "the Service looks for port", True),
+        (blueprint(pod=declaring(containerPort=1), head=1), 'the name "dashboard"', True),
     ],
 )
 def test_what_cannot_work_is_told(made: Blueprint, message: str, warning: bool) -> None:
     [problem] = [one for one in made.problems if message in one.message]
     assert problem.warning == warning
     assert problem.path
+
+
+def test_a_job_whose_service_just_fits_is_fine() -> None:
+    bare = {"containers": [{"name": "head"}]}
+    assert blueprint(job_name="r" * 54, pod=bare, head=1).problems == ()

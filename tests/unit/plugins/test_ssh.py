@@ -58,6 +58,15 @@ def own_key(form: serialization.PrivateFormat, password: bytes = b"") -> tuple[s
     return private.decode(), f"{public.decode()} me@home\n"
 
 
+def containers(*users: int | None) -> Object:
+    """A pod spec whose containers run as these users."""
+    listed = [
+        {"name": f"c{number}", **({} if user is None else {"securityContext": {"runAsUser": user}})}
+        for number, user in enumerate(users)
+    ]
+    return {"containers": listed, "initContainers": []}
+
+
 OPENSSH = own_key(serialization.PrivateFormat.OpenSSH)
 PKCS8 = own_key(serialization.PrivateFormat.PKCS8)
 LOCKED = own_key(serialization.PrivateFormat.PKCS8, b"secret")
@@ -172,6 +181,16 @@ def test_given_keys_are_kept_verbatim_and_draw_a_warning(pair: tuple[str, str]) 
             blueprint("--ssh-key-file-path=/x/.ssh", pod={"securityContext": {"runAsUser": 0}}),
             "takes no key of its own user that others may read", True,
         ),
+        (blueprint(pod=containers(1000)), "run as user 1000, who may not read /root/.ssh", True),
+        (
+            blueprint(pod={**containers(1000, None), "securityContext": {"fsGroup": 5}}),
+            "lets others read the keys of root", True,
+        ),
+        (
+            blueprint("--ssh-key-file-path=/x/.ssh",
+                      pod={**containers(0), "securityContext": {"runAsUser": 1000}}),
+            "takes no key of its own user that others may read", True,
+        ),
     ],
 )  # fmt: skip
 def test_what_is_told(made: Blueprint, says: str, warning: bool) -> None:
@@ -184,6 +203,31 @@ def test_a_user_with_keys_in_its_home_is_fine(context: dict[str, int]) -> None:
     """User cases P41 and P43: what this machine's ssh says is in tests/local."""
     made = blueprint("--ssh-key-file-path=/home/me/.ssh", pod={"securityContext": context})
     assert told(made) == []
+
+
+def test_the_user_of_a_container_counts_before_that_of_its_pod() -> None:
+    pod = {**containers(0), "securityContext": {"runAsUser": 1000, "fsGroup": None}}
+    assert told(blueprint(pod=pod)) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "mode"),
+    [("/root/.ssh", 0o600), ("/root/.ssh/", 0o600), ("/home/me/.ssh", 0o644)],
+)
+def test_modes_are_those_that_ssh_wants_of_files_there(path: str, mode: int) -> None:
+    (volume,) = blueprint(f"--ssh-key-file-path={path}").pod("w", 0)["spec"]["volumes"]
+    assert volume["secret"]["defaultMode"] == mode
+
+
+def test_the_place_of_the_host_lists_is_taken() -> None:
+    made = blueprint("--ssh-key-file-path=/etc/volcano")
+    assert told(made) == []
+    spec = msgspec.structs.replace(
+        made.job.spec, plugins={"ssh": ("--ssh-key-file-path=/etc/volcano/",), "svc": ()}
+    )
+    (problem,) = Blueprint(msgspec.structs.replace(made.job, spec=spec), REGISTRY).problems
+    assert "svc mounts the host lists at /etc/volcano/ too" in problem.message
+    assert not problem.warning
 
 
 def test_no_key_is_shown() -> None:
