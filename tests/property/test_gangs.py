@@ -12,7 +12,7 @@ from gang_world import GRACE, World, task
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vcjob.api.kinds import NODE, POD
+from vcjob.api.kinds import NODE, POD, QUEUE
 from vcjob.api.names import OUT_OF_SYNC
 from vcjob.api.types import Object
 from vcjob.core.scheduling.shapes import BILLION
@@ -22,15 +22,17 @@ steps = st.lists(
     st.tuples(
         st.sampled_from(
             ("job", "job", "pods", "pods", "bind", "bind", "steal", "free", "cordon", "uncordon",
-             "end", "leave", "time", "crash", "delete")
+             "end", "leave", "time", "crash", "delete", "lower", "raise")
         ),
         small,
         small,
     ),
     max_size=40,
 )  # fmt: skip
-# Pods beyond the minimum of a gang that runs are let go at once, and may take what others hold.
-_MAKES_ROOM_SCARCE = ("steal", "cordon", "crash", "bind")
+_SHRINKS = ("steal", "cordon", "lower")
+"""Steps after which there may be less than was promised: nobody can help it."""
+_QUEUES = {"default": "root", "team": "root"}
+_CAPABILITY = 4
 
 
 class Story:
@@ -39,22 +41,32 @@ class Story:
     def __init__(self, world: World) -> None:
         self.world = world
         self.sizes: dict[str, int] = {}
+        self.queues: dict[str, str] = {}
         self.thieves = 0
         self.done: set[str] = set()
         self.phases: dict[str, str] = {}
-        self.short = 0
+        self.capability = _CAPABILITY
+        self.short = {"cluster": 0, "team": 0}
 
     async def take(self, step: str, first: int, second: int) -> None:
         act: Callable[[int, int], Awaitable[None]] = getattr(self, f"_{step}")
+        shrinks = step in _SHRINKS
+        if step in ("delete", "leave"):  # what leaves a cordoned node finds no other
+            shrinks = any(map(_is_cordoned, (await self.world.store.list(NODE)).items))
         await act(first, second)
-        await self.check(scarce=step in _MAKES_ROOM_SCARCE)
+        await self.check(shrinks=shrinks)
 
     async def _job(self, size: int, least: int) -> None:
         name = f"job{len(self.sizes)}"
         self.sizes[name] = size = size % 5 + 1
         await self.world.advance(1)  # so that age tells who came first
-        least = size if least % 2 else max(size - 1, 1)
-        await self.world.job(name, task("worker", size), pods=False, minAvailable=least)
+        number = least
+        least = size if number % 2 else max(size - number // 2, 1)
+        queue = "team" if size + least > 6 or number % 3 == 0 else "default"
+        self.queues[name] = queue
+        await self.world.job(
+            name, task("worker", size), pods=False, minAvailable=least, queue=queue
+        )
 
     async def _pods(self, first: int, number: int) -> None:
         """Be the controller: some pods of admitted Jobs that are not there are made."""
@@ -114,11 +126,23 @@ class Story:
             await self.world.store.delete(POD, "default", name)
             await self.world.settle()
 
+    async def _lower(self, number: int, _: int) -> None:
+        await self._limit(number % (_CAPABILITY + 1))
+
+    async def _raise(self, *_: int) -> None:
+        await self._limit(_CAPABILITY + 1)
+
+    async def _limit(self, cpus: int) -> None:
+        self.capability = cpus
+        capability = {"spec": {"capability": {"cpu": str(cpus)}}}
+        await self.world.store.patch(QUEUE, "", "team", capability)
+        await self.world.settle()
+
     async def of(self, job: str) -> dict[str, Object]:
         return {name: pod for name, pod in (await self.world.all_pods()).items()
                 if name.startswith(f"{job}-")}  # fmt: skip
 
-    async def check(self, *, scarce: bool) -> None:
+    async def check(self, *, shrinks: bool) -> None:
         pods = await self.world.all_pods()
         nodes = (await self.world.store.list(NODE)).items
         left = self.world.scheduler._books.nodes.place()._room
@@ -126,26 +150,32 @@ class Story:
             recounted = room_of(node, pods.values())["cpu"]
             assert left[node["metadata"]["name"]]["cpu"] == recounted * BILLION
         room = sum(
-            int(room_of(node, pods.values())["cpu"])
-            for node in nodes
-            if not node["spec"].get("unschedulable")
+            int(room_of(node, pods.values())["cpu"]) for node in nodes if not _is_cordoned(node)
         )
-        phases, promised = {}, 0
+        promised = {"default": 0, "team": 0}
+        taken = 0
+        phases = {}
         for name in self.sizes:
             phases[name] = phase = await self.world.phase(name)
-            mine = await self.of(name)
+            mine = (await self.of(name)).values()
+            free = sum(map(_may_start, mine))
+            assert not (free and phase == "Pending"), "let go before its gang"
             least = self.world.blueprints[name].job.spec.min_available
-            started = [pod for pod in mine.values() if _has_started(pod)]
-            if phase == "Inqueue":
-                promised += max(least - len(started), 0)
-            for pod in mine.values():
-                waits = pod["spec"].get("schedulingGates") or pod["spec"].get("nodeName")
-                free = not (waits or is_over(pod)) and is_wanted(pod)
-                assert not (free and phase == "Pending"), "let go before its gang"
-                marked = OUT_OF_SYNC in pod["metadata"]["annotations"]
-                assert not (marked and len(started) >= least), "taken back though it runs"
-        short = max(promised - room, 0)
-        assert scarce or short <= self.short, "more was promised than there is"
+            started = sum(map(_has_started, mine))
+            marked = any(OUT_OF_SYNC in pod["metadata"]["annotations"] for pod in mine)
+            assert not (marked and started >= least), "taken back though it runs"
+            bound = sum(bool(pod["spec"].get("nodeName")) and not is_over(pod) for pod in mine)
+            leaving = sum(bool(pod["spec"].get("nodeName")) and not is_over(pod)
+                          and not is_wanted(pod) for pod in mine)  # fmt: skip
+            lacking = least - started - free - leaving if phase == "Inqueue" else 0
+            promised[self.queues[name]] += free + max(lacking, 0)
+            taken += bound if self.queues[name] == "team" else 0
+        short = {
+            "cluster": max(sum(promised.values()) - room, 0),
+            "team": max(promised["team"] + taken - self.capability, 0),
+        }
+        for place, before in self.short.items():
+            assert shrinks or short[place] <= before, f"more was promised than the {place} has"
         self.short = short
         await self._check_order(phases)
         self.phases = phases
@@ -158,6 +188,8 @@ class Story:
                 continue
             lacking = await self._lacking(name)
             for other in names[:position]:
+                if self.queues[other] != self.queues[name]:
+                    continue
                 if phases[other] == "Pending" and await self._lacking(other) <= lacking:
                     reason, _ = await self.world.told(other)
                     assert reason.startswith("TakenBack"), f"{name} overtook {other}"
@@ -170,6 +202,7 @@ class Story:
     async def end_well(self) -> None:
         """When thieves and cordons are gone, every Job for which there is room comes to its end."""
         nodes = (await self.world.store.list(NODE)).items
+        await self.take("raise", 0, 0)
         for number in range(len(nodes)):
             await self.take("uncordon", number, 0)
         for number in range(self.thieves):
@@ -179,6 +212,16 @@ class Story:
                 await self.take(step, 0, 7)
             await self.world.advance(2 * GRACE)
         assert self.done == set(self.sizes)
+
+
+def _is_cordoned(node: Object) -> bool:
+    return bool(node["spec"].get("unschedulable"))
+
+
+def _may_start(pod: Object) -> bool:
+    """Whether a pod has no gate and no node."""
+    waits = pod["spec"].get("schedulingGates") or pod["spec"].get("nodeName")
+    return not (waits or is_over(pod)) and is_wanted(pod)
 
 
 def _has_started(pod: Object) -> bool:
@@ -192,11 +235,13 @@ def test_gangs_start_whole_in_order_and_never_beyond_what_there_is(
 ) -> None:
     async def run() -> None:
         world = World()
-        for name, spec in (("root", {}), ("default", {"parent": "root"})):
-            await world.queue(name, **spec)
+        await world.queue("root")
+        for name, parent in _QUEUES.items():
+            await world.queue(name, parent=parent)
         await world.nodes("3", "2", "1")
         await world.start()
         story = Story(world)
+        await story.take("lower", _CAPABILITY, 0)
         for number in range(9 if full else 0):
             await story.take("steal", number % 3, 0)
         for one in jobs:

@@ -11,7 +11,7 @@ from vcjob.api.names import GROUP_NAME
 from vcjob.api.types import Object
 from vcjob.controller.clock import Clock
 from vcjob.controller.cluster import Cluster, ClusterError, EventType, Gone
-from vcjob.core.scheduling.ledger import Key, key_of
+from vcjob.core.scheduling.booked import Key, key_of
 
 _FIRST_DELAY_SECONDS = 0.5
 _LONGEST_DELAY_SECONDS = 30.0

@@ -13,8 +13,9 @@ from vcjob.api.quantity import parse_quantity
 from vcjob.api.types import Object
 from vcjob.controller.cluster import AlreadyExists, Cluster, Conflict, EventType, Gone, NotFound
 from vcjob.core.scheduling.amounts import Amounts
+from vcjob.core.scheduling.booked import BookedGang, BookedPod, Key, key_of
 from vcjob.core.scheduling.gangs import DEFAULT_QUEUE, ROOT, QueueLimits, admissions
-from vcjob.core.scheduling.ledger import BookedGang, BookedPod, Key, Ledger, key_of
+from vcjob.core.scheduling.ledger import Ledger
 from vcjob.core.scheduling.places import Gang, OneMachine, Wait, shortage
 from vcjob.core.scheduling.requests import new_queue, queue_limits
 from vcjob.core.times import timestamp

@@ -8,8 +8,9 @@ import pytest
 from fake_kube_scheduler import add_node
 from gang_world import GRACE, World, task
 
-from vcjob.api.kinds import EVENT, NODE, POD, POD_GROUP, PRIORITY_CLASS
+from vcjob.api.kinds import EVENT, JOB, NODE, POD, POD_GROUP, PRIORITY_CLASS, QUEUE, Kind
 from vcjob.api.names import OUT_OF_SYNC
+from vcjob.api.types import Object
 from vcjob.controller.cluster import Cluster, Unavailable
 from vcjob.core.scheduling.gating import GATE, gated
 from vcjob.local.store import Store
@@ -393,13 +394,14 @@ def test_a_new_generation_does_not_start_on_the_count_of_the_old_one() -> None:
     play(scenario)
 
 
-def test_without_a_minimum_every_pod_starts_at_once() -> None:
+def test_without_a_minimum_every_pod_starts_as_soon_as_there_is_room_for_it() -> None:
     async def scenario(world: World) -> None:
         await world.nodes("1")
         await world.job("lc", task("worker", 3), minAvailable=0)
-        assert len(await world.let_go()) == 3
-        assert await world.bind() == 1
-        await world.advance(10 * GRACE)
+        for index in range(3):
+            assert await world.let_go() == {f"lc-worker-{number}" for number in range(index + 1)}
+            assert await world.bind() == 1
+            await world.turns("Succeeded", f"lc-worker-{index}")
         assert len(await world.all_pods()) == 3
 
     play(scenario)
@@ -418,7 +420,7 @@ def test_the_minimum_is_made_of_the_tasks_minimums_and_large_pods_go_first() -> 
         assert min(versions, key=lambda name: versions[name]) == "lc-ps-0"
         await world.bind()
         assert await world.phase("lc") == "Running"
-        assert len(await world.let_go()) == 7
+        assert await world.let_go() == {"lc-ps-0", *(f"lc-worker-{index}" for index in range(4))}
 
     play(scenario)
 
@@ -478,5 +480,188 @@ def test_numbers_that_change_all_the_time_are_not_told_all_the_time() -> None:
         assert await world.told("lc") == first
         await world.advance(60)
         assert "has room for 2 of them now" in (await world.told("lc"))[1]
+
+    play(scenario)
+
+
+def test_pods_beyond_the_minimum_leave_the_room_that_is_held_for_others() -> None:
+    async def scenario(world: World) -> None:
+        await world.nodes("6")
+        await world.job("elastic", task("worker", 6), minAvailable=2)
+        await world.job("other", task("worker", 3), pods=False)
+        await world.bind()
+        assert await world.phase("elastic") == "Running"
+        assert len(await world.let_go()) == 3
+        await world.pods("other")
+        assert await world.bind() == 4
+        assert await world.phase("other") == "Running"
+        await world.turns("Succeeded", "other-worker-0", "other-worker-1")
+        assert await world.bind() == 2
+
+    play(scenario)
+
+
+def test_pods_beyond_the_minimum_start_as_far_as_their_queue_has_room() -> None:
+    async def scenario(world: World) -> None:
+        await world.nodes("9")
+        await world.queue("team", capability={"cpu": "3"})
+        await world.job("elastic", task("worker", 6), minAvailable=2, queue="team")
+        await world.bind()
+        assert len(await world.let_go()) == 3
+        await world.store.patch(QUEUE, "", "team", {"spec": {"capability": {"cpu": "5"}}})
+        await world.settle()
+        assert len(await world.let_go()) == 5
+        await world.store.delete(QUEUE, "", "team")
+        await world.settle()
+        assert len(await world.let_go()) == 5
+
+    play(scenario)
+
+
+def test_room_that_was_too_little_for_pods_beyond_the_minimum_goes_to_the_most_urgent() -> None:
+    async def scenario(world: World) -> None:
+        await world.nodes("5")
+        await world.store.create(PRIORITY_CLASS, {"metadata": {"name": "high"}, "value": 10})
+        await world.foreign("web", "node-0", "1")
+        await world.job("low", task("worker", 3), minAvailable=2)
+        await world.job("high", task("worker", 3), minAvailable=2, priorityClassName="high")
+        await world.bind()
+        await world.pods("low")
+        await world.pods("high")
+        assert len(await world.let_go()) == 5
+        await world.turns("Succeeded", "web")
+        assert "high-worker-2" in await world.let_go()
+        assert "low-worker-2" not in await world.let_go()
+
+    play(scenario)
+
+
+def test_the_place_of_a_pod_that_is_made_anew_is_kept_for_it() -> None:
+    async def scenario(world: World) -> None:
+        await world.nodes("3")
+        await world.job("lc", task("worker", 3))
+        await world.bind()
+        await world.job("other", task("worker", 1))
+        await world.store.delete(POD, "default", "lc-worker-1")
+        await world.settle()
+        await world.finish_leaving()
+        assert await world.phase("other") == "Pending"
+        await world.pods("lc")
+        assert await world.bind() == 1
+        await world.turns("Succeeded", "lc-worker-1")
+        assert await world.phase("other") == "Inqueue"
+
+    play(scenario)
+
+
+def test_room_is_held_for_pods_that_were_refused_because_it_was_stolen() -> None:
+    async def scenario(world: World) -> None:
+        await world.nodes("3")
+        await world.job("elastic", task("worker", 3), minAvailable=2)
+        await world.bind()
+        await world.foreign("thief", "node-0", "1")
+        await world.bind()
+        await world.job("other", task("worker", 1))
+        await world.turns("Succeeded", "thief")
+        assert await world.phase("other") == "Pending"
+        assert await world.bind() == 1
+        await world.turns("Succeeded", "elastic-worker-2")
+        assert await world.phase("other") == "Inqueue"
+
+    play(scenario)
+
+
+def test_nothing_is_held_for_ever_for_pods_that_find_no_node_though_there_is_room() -> None:
+    async def scenario(world: World) -> None:
+        await world.nodes("3")
+        await world.job("elastic", task("worker", 3), minAvailable=2)
+        await world.bind()
+        condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable",
+                     "message": "no volume in this zone"}  # fmt: skip
+        told = {"status": {"conditions": [condition]}}
+        await world.store.patch(POD, "default", "elastic-worker-2", told, subresource="status")
+        await world.settle()
+        await world.job("other", task("worker", 1))
+        await world.advance(GRACE - 1)
+        assert await world.phase("other") == "Pending"
+        await world.advance(1)
+        assert await world.phase("other") == "Inqueue"
+
+    play(scenario)
+
+
+@pytest.mark.parametrize("job_first", [True, False])
+def test_a_gang_that_grew_before_it_started_and_does_not_fit_any_more_waits_anew(
+    job_first: bool,
+) -> None:
+    async def scenario(world: World) -> None:
+        await world.nodes("5")
+        await world.job("lc", task("worker", 2), pods=False)
+        await world.job("other", task("worker", 2), pods=False)
+        await world.job("third", task("worker", 2))
+        name = (await world.group("lc"))["metadata"]["name"]
+        writes: list[tuple[Kind, str, Object]] = [
+            (JOB, "lc", {"tasks": [task("worker", 4)], "minAvailable": 4}),
+            (POD_GROUP, name, {"minMember": 4, "minTaskMember": {"worker": 4},
+                               "minResources": {"cpu": "4"}}),
+        ]  # fmt: skip
+        for kind, named, spec in writes if job_first else reversed(writes):
+            await world.store.patch(kind, "default", named, {"spec": spec})
+            await world.settle()
+        assert await world.phase("lc") == "Pending"
+        assert await world.phase("other") == "Inqueue"
+        assert await world.phase("third") == "Inqueue"
+        assert [event["reason"] for event in (await world.store.list(EVENT)).items] == ["TakenBack"]
+
+    play(scenario)
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ("lower", "NotEnoughResources"),
+        ("lowest", "ExceedsQueue"),
+        ("vanish", "QueueNotFound"),
+        ("close", ""),
+    ],
+)
+def test_a_queue_that_changes_before_a_gang_starts(change: str, reason: str) -> None:
+    async def scenario(world: World) -> None:
+        await world.nodes("9")
+        await world.queue("team", capability={"cpu": "4"})
+        await world.job("first", task("worker", 2), queue="team")
+        await world.job("lc", task("worker", 2), queue="team", pods=False)
+        if change == "vanish":
+            await world.store.delete(QUEUE, "", "team")
+        elif change == "close":
+            closed = {"status": {"state": "Closed"}}
+            await world.store.patch(QUEUE, "", "team", closed, subresource="status")
+        else:
+            cpu = {"lower": "3", "lowest": "1"}[change]
+            await world.store.patch(QUEUE, "", "team", {"spec": {"capability": {"cpu": cpu}}})
+        await world.settle()
+        await world.pods("lc")
+        if not reason:
+            assert {"lc-worker-0", "lc-worker-1"} <= await world.let_go()
+            return
+        assert await world.let_go() == {"first-worker-0", "first-worker-1"}
+        assert (await world.told("lc"))[0] == reason
+        [event] = (await world.store.list(EVENT)).items
+        assert event["reason"] == "TakenBack"
+        assert event["message"].endswith((await world.told("lc"))[1])
+
+    play(scenario)
+
+
+def test_a_gang_that_is_gone_before_it_started_leaves_its_room_to_others() -> None:
+    async def scenario(world: World) -> None:
+        await world.nodes("2")
+        await world.job("lc", task("worker", 2), pods=False)
+        await world.job("other", task("worker", 2))
+        assert await world.phase("other") == "Pending"
+        name = (await world.group("lc"))["metadata"]["name"]
+        await world.store.delete(POD_GROUP, "default", name)
+        await world.settle()
+        assert await world.phase("other") == "Inqueue"
 
     play(scenario)

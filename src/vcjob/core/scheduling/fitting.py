@@ -72,6 +72,10 @@ class Nodes:
         """A gang starts: what it needs is no longer there."""
         self.place(gang.pods)
 
+    def has_room(self, shape: PodShape) -> bool:
+        """Whether a node has room for one pod of a shape."""
+        return bool(self._most_at_each(shape))
+
     def place(self, pods: Iterable[tuple[PodShape, int]]) -> dict[PodShape, dict[str, int]]:
         """Put as many of these pods as fit onto nodes; returns how many of each went where."""
         placed, room = self._arranged(pods)

@@ -73,6 +73,51 @@ def admissions(
         yield gang, wait
 
 
+def lost_room(
+    gang: Gang, queues: Mapping[str, QueueLimits], place: Place, held: Mapping[str, Amounts]
+) -> Wait | None:
+    """Why a gang that was admitted could not be now; None if it could.
+
+    ``place`` and ``held`` are without what it holds itself. That its queue was closed meanwhile
+    does not count: a closed queue lets those go on that it has admitted.
+    """
+    return _Turns(queues, place, held).obstacle(gang, admitted=True)
+
+
+class QueueRoom:
+    """What is left of each queue: its capability bounds what it and those below it hold."""
+
+    def __init__(self, queues: Mapping[str, QueueLimits], held: Mapping[str, Amounts]) -> None:
+        self._queues = queues
+        self._held: dict[str, dict[str, Fraction]] = {}
+        for queue, amounts in held.items():
+            self.hold(queue, amounts)
+
+    def held(self, queue: str) -> Amounts:
+        """What a queue and those below it hold."""
+        return self._held.get(queue, {})
+
+    def left(self, queue: str) -> Amounts:
+        """What is left of a queue's own capability."""
+        return less(self._queues[queue].capability, self.held(queue))
+
+    def hold(self, queue: str, amounts: Amounts, times: int = 1) -> None:
+        """So much is held in a queue from now on."""
+        for one in ancestry(queue, self._queues):
+            add(self._held.setdefault(one, {}), amounts, times)
+
+    def most(self, queue: str, amounts: Amounts, count: int) -> int:
+        """How many times amounts can be held, up to ``count``; never in a queue not there."""
+        if queue not in self._queues:
+            return 0
+        for one in ancestry(queue, self._queues):
+            left = self.left(one)
+            for name, amount in amounts.items():
+                if amount > 0 and name in left:
+                    count = min(count, int(left[name] / amount))
+        return count
+
+
 class _Turns:
     """What is left of the place and of each queue while gangs are admitted one by one."""
 
@@ -82,30 +127,28 @@ class _Turns:
         self._queues = queues
         self._place = place
         self._capacity = place.capacity
-        self._held: dict[str, dict[str, Fraction]] = {}
-        for queue, amounts in held.items():
-            self._hold(queue, amounts)
+        self._room = QueueRoom(queues, held)
 
     def turn(self, queue: str) -> tuple[int, Fraction, str]:
         """The queue with the smallest value is next."""
         limits = self._queues.get(queue) or QueueLimits(queue)
-        held = self._held.get(queue, {})
+        held = self._room.held(queue)
         shares = [held[name] / total for name, total in self._capacity.items()
                   if total and name in held]  # fmt: skip
         return -limits.priority, max(shares, default=Fraction(0)) / max(limits.weight, 1), queue
 
     def take(self, gang: Gang) -> None:
-        self._hold(gang.queue, gang.needs)
+        self._room.hold(gang.queue, gang.needs)
         self._place.take(gang)
 
-    def obstacle(self, gang: Gang) -> Wait | None:
+    def obstacle(self, gang: Gang, *, admitted: bool = False) -> Wait | None:
         limits = self._queues.get(gang.queue)
         if limits is None:
             hint = f'create it, or use queue "{DEFAULT_QUEUE}"'
             return Wait("QueueNotFound", f'there is no queue "{gang.queue}": {hint}')
         above = ancestry(gang.queue, self._queues)
         for queue in above:
-            if not self._queues[queue].is_open:
+            if not self._queues[queue].is_open and not admitted:
                 return Wait("QueueClosed", f'queue "{queue}" is closed: it admits nothing')
         for queue in above:
             capability = self._queues[queue].capability
@@ -115,15 +158,11 @@ class _Turns:
         if wait := self._place.never(gang):
             return wait
         for queue in above:
-            left = less(self._queues[queue].capability, self._held.get(queue, {}))
+            left = self._room.left(queue)
             if short := beyond(gang.needs, left, missing_is_none=False):
                 return Wait("NotEnoughResources", f'{asked(gang, short)}; queue "{queue}" has '
                             f"{listed(left, short)} left")  # fmt: skip
         return gang.put_off or self._place.obstacle(gang)
-
-    def _hold(self, queue: str, amounts: Amounts) -> None:
-        for one in ancestry(queue, self._queues):
-            add(self._held.setdefault(one, {}), amounts)
 
 
 def ancestry(queue: str, queues: Mapping[str, QueueLimits]) -> list[str]:

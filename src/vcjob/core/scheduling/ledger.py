@@ -3,139 +3,17 @@
 Each change of an object is entered in constant time, whatever the number of pods.
 """
 
-from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from fractions import Fraction
 
 from vcjob.api.names import GROUP_NAME, TASK_SPEC
 from vcjob.api.types import Object
-from vcjob.core.scheduling.amounts import NOTHING, Amounts, add
-from vcjob.core.scheduling.gangs import DEFAULT_QUEUE
+from vcjob.core.scheduling.amounts import add
+from vcjob.core.scheduling.booked import BookedGang, BookedPod, Key, key_of, version_of
 from vcjob.core.scheduling.places import Gang
 from vcjob.core.scheduling.priorities import priority_of
 from vcjob.core.scheduling.requests import amounts_of, pod_requests
 from vcjob.core.times import seconds_of
-
-Key = tuple[str, str]
-"""Namespace and name."""
-
-_ZERO = Fraction(0)
-FINISHED = ("Succeeded", "Failed")
-"""Phases of pods that no longer take room."""
-
-
-@dataclass
-class BookedPod:
-    """What counts of a pod. ``told`` is why it could not be bound, as last written on it.
-
-    A gated pod (``spec.schedulingGates``) is not bound and does not count as there, until whoever
-    set its gates has removed them. A held one has no gate but the scheduler's own.
-    """
-
-    key: Key
-    uid: str
-    version: int
-    task: str
-    phase: str
-    is_bound: bool
-    is_leaving: bool
-    is_gated: bool
-    requests: Amounts
-    is_held: bool = False
-    told: str = ""
-
-    @property
-    def is_finished(self) -> bool:
-        """Whether its containers have ended for good."""
-        return self.phase in FINISHED
-
-    @property
-    def is_standing(self) -> bool:
-        """Whether it has started, and stays."""
-        return (self.is_bound or self.is_finished) and not self.is_leaving
-
-    @property
-    def is_let_go(self) -> bool:
-        """Whether it may be bound, is not, and stays."""
-        return not (
-            self.is_bound or self.is_finished or self.is_leaving or self.is_gated or self.is_held
-        )
-
-
-@dataclass
-class BookedGang:
-    """A gang and its pods; ``group`` is None while only pods of it are known.
-
-    ``of_task`` counts the pods that are there to stay, by task, ``standing`` those of them that
-    have started, and ``let_go`` those that may but have not. ``refused`` are the latter that the
-    scheduler found no node for. ``requested`` sums what its unfinished pods request, ``bound`` that
-    of the bound ones among them.
-    """
-
-    group: Object | None = None
-    minimum: Amounts = field(default_factory=lambda: NOTHING)
-    pods: dict[str, BookedPod] = field(default_factory=dict)
-    unbound: dict[str, BookedPod] = field(default_factory=dict)
-    phases: Counter[str] = field(default_factory=Counter)
-    of_task: Counter[str] = field(default_factory=Counter)
-    standing: Counter[str] = field(default_factory=Counter)
-    let_go: Counter[str] = field(default_factory=Counter)
-    refused: dict[str, BookedPod] = field(default_factory=dict)
-    requested: dict[str, Fraction] = field(default_factory=dict)
-    bound: dict[str, Fraction] = field(default_factory=dict)
-
-    @property
-    def phase(self) -> str:
-        """The PodGroup's phase; empty if it has none or is not known."""
-        return ((self.group or {}).get("status") or {}).get("phase") or ""
-
-    @property
-    def waits(self) -> bool:
-        """Whether there is a PodGroup that is not admitted."""
-        return self.group is not None and self.phase in ("", "Pending")
-
-    @property
-    def least(self) -> int:
-        """How many pods must start together."""
-        return int(self._spec.get("minMember") or 0)
-
-    @property
-    def queue(self) -> str:
-        """The name of its queue."""
-        return self._spec.get("queue") or DEFAULT_QUEUE
-
-    @property
-    def _spec(self) -> Object:
-        return (self.group or {}).get("spec") or {}
-
-    def is_complete(self) -> bool:
-        """Whether the pods that must start together are all there.
-
-        A PodGroup may ask for fewer pods than its tasks' minimums sum up to; then any will do.
-        """
-        if self.of_task.total() < self.least:
-            return False
-        of_task: Mapping[str, int] = self._spec.get("minTaskMember") or {}
-        if sum(of_task.values()) > self.least:
-            return True
-        return all(self.of_task[task] >= count for task, count in of_task.items())
-
-    def started(self) -> int:
-        """How many of its pods are bound or have ended, and stay."""
-        return self.standing.total()
-
-    def holds(self) -> Amounts:
-        """What it takes of the machine: at least its minimum from admission until it starts."""
-        if self.waits:
-            return NOTHING
-        if self.phase != "Inqueue":
-            return self.bound
-        names = self.minimum.keys() | self.requested.keys()
-        return {
-            name: max(self.minimum.get(name, _ZERO), self.requested.get(name, _ZERO))
-            for name in names
-        }
 
 
 class Ledger:
@@ -163,9 +41,12 @@ class Ledger:
         """A PodGroup as it is now, or as it last was."""
         key = key_of(group)
         gang = self.gangs.setdefault(key, BookedGang())
-        if gang.group is not None and version_of(gang.group) > version_of(group):
+        old = gang.group
+        if old is not None and version_of(old) > version_of(group):
             return
-        held = gang.phase
+        phase, asked = gang.phase, gang.asks
+        if old is None or gone or old["metadata"]["uid"] != group["metadata"]["uid"]:
+            gang.vacated.clear()
         gang.group = None if gone else group
         gang.minimum = amounts_of((group.get("spec") or {}).get("minResources"))
         self.waiting.pop(key, None)
@@ -174,8 +55,12 @@ class Ledger:
         self.changed[key] = None
         if gang.unbound:
             self.to_bind[key] = None
-        if held == "Inqueue" and gang.phase != held:
-            self.more_room()
+        if phase not in ("", "Pending") and (
+            (phase == "Inqueue" and gang.phase != phase)
+            or gang.phase in ("", "Pending")
+            or gang.asks != asked
+        ):
+            self.more_room()  # it may hold less now
         self._drop_if_empty(key)
 
     def enter_pod(self, pod: Object, *, gone: bool = False) -> None:
@@ -195,9 +80,21 @@ class Ledger:
             if not new.is_bound:
                 self.to_bind[key] = None
         self.changed[key] = None
-        if old and old.requests and _takes_room(old) and not (new and _takes_room(new)):
-            self.more_room()
+        if old:
+            self._leave_room(gang, old, new)
+        if new and not new.is_leaving:
+            gang.vacated.pop(new.key[1], None)
         self._drop_if_empty(key)
+
+    def _leave_room(self, gang: BookedGang, old: BookedPod, new: BookedPod | None) -> None:
+        """A pod has changed: note the room that it took, or was to take, and does not any more."""
+        if _takes_room(old) and not (new and _takes_room(new)):
+            if old.requests:
+                self.more_room()
+            if (new is None or new.is_leaving) and not gang.waits:
+                gang.vacated[old.key[1]] = old.task
+        elif self._gate and old.is_let_go and not (new and (new.is_let_go or new.is_bound)):
+            self.more_room()
 
     def held_by_queue(self) -> dict[str, dict[str, Fraction]]:
         """What admitted gangs hold, by queue."""
@@ -242,7 +139,7 @@ class Ledger:
             key_of(pod),
             metadata["uid"],
             version_of(pod),
-            (metadata.get("annotations") or {}).get(TASK_SPEC, ""),
+            _task_of(pod),
             status.get("phase") or "Pending",
             is_bound,
             bool(metadata.get("deletionTimestamp")),
@@ -275,6 +172,8 @@ class Ledger:
             gang.standing[pod.task] += times
         elif pod.is_let_go:
             gang.let_go[pod.task] += times
+        elif pod.is_leaving and _takes_room(pod):
+            gang.leaving[pod.task] += times
         if pod.is_finished or not pod.requests:
             return
         add(gang.requested, pod.requests, times)
@@ -290,18 +189,12 @@ class Ledger:
             self.to_bind.pop(key, None)
 
 
-def key_of(obj: Object) -> Key:
-    """Namespace and name of an object."""
-    return obj["metadata"].get("namespace", ""), obj["metadata"]["name"]
-
-
-def version_of(obj: Object) -> int:
-    """The resource version, whose order is that of the changes."""
-    return int(obj["metadata"]["resourceVersion"])
-
-
 def _takes_room(pod: BookedPod) -> bool:
     return pod.is_bound and not pod.is_finished
+
+
+def _task_of(pod: Object) -> str:
+    return str((pod["metadata"].get("annotations") or {}).get(TASK_SPEC, ""))
 
 
 def _refusal(status: Object) -> str:

@@ -3,8 +3,8 @@
 from typing import NamedTuple
 
 from vcjob.api.types import Object
+from vcjob.core.scheduling.booked import FINISHED, version_of
 from vcjob.core.scheduling.fitting import Nodes, Room
-from vcjob.core.scheduling.ledger import FINISHED, version_of
 from vcjob.core.scheduling.nodes import NodeFacts, node_facts
 from vcjob.core.scheduling.shapes import Demands, PodShape, pod_shape
 

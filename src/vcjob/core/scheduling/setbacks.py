@@ -7,7 +7,7 @@ once started is never taken back.
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from vcjob.core.scheduling.ledger import BookedGang, BookedPod, Key
+from vcjob.core.scheduling.booked import BookedGang, BookedPod, Key
 from vcjob.core.scheduling.places import Gang, Wait
 from vcjob.core.times import short_duration, timestamp
 
@@ -128,6 +128,11 @@ def taken_back(name: str, gang: BookedGang, grace: float) -> str:
         f"node for {short_duration(grace)}, although there had been room. Its pods are deleted and "
         f"made anew when there is room again. The scheduler said: {said}"
     )
+
+
+def taken_back_before_start(name: str, wait: Wait) -> str:
+    """What is told of an admitted gang whose room went before any of its pods could start."""
+    return f"{name} was taken back before any of its pods could start: {wait.message}"
 
 
 def _let_go_before(gang: BookedGang) -> Iterable[BookedPod]:

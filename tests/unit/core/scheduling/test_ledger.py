@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from vcjob.api.names import GROUP_NAME, TASK_SPEC
 from vcjob.api.types import Object
-from vcjob.core.scheduling.ledger import BookedGang, Ledger
+from vcjob.core.scheduling.booked import BookedGang
+from vcjob.core.scheduling.ledger import Ledger
 
 GATE, OTHER = "vcjob.dev/gang", "example.com/quota"
 KEY = ("x", "lc")

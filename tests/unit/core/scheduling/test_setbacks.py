@@ -6,7 +6,8 @@ import pytest
 
 from vcjob.api.names import GROUP_NAME, TASK_SPEC
 from vcjob.api.types import Object
-from vcjob.core.scheduling.ledger import BookedGang, Ledger
+from vcjob.core.scheduling.booked import BookedGang
+from vcjob.core.scheduling.ledger import Ledger
 from vcjob.core.scheduling.places import Gang
 from vcjob.core.scheduling.setbacks import (
     TAKEN_BACK,

@@ -1,0 +1,155 @@
+"""What counts of gangs and their pods."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from vcjob.api.types import Object
+from vcjob.core.scheduling.amounts import NOTHING, Amounts
+from vcjob.core.scheduling.gangs import DEFAULT_QUEUE
+
+Key = tuple[str, str]
+"""Namespace and name."""
+
+_ZERO = Fraction(0)
+FINISHED = ("Succeeded", "Failed")
+"""Phases of pods that no longer take room."""
+
+
+@dataclass
+class BookedPod:
+    """What counts of a pod. ``told`` is why it could not be bound, as last written on it.
+
+    A gated pod (``spec.schedulingGates``) is not bound and does not count as there, until whoever
+    set its gates has removed them. A held one has no gate but the scheduler's own.
+    """
+
+    key: Key
+    uid: str
+    version: int
+    task: str
+    phase: str
+    is_bound: bool
+    is_leaving: bool
+    is_gated: bool
+    requests: Amounts
+    is_held: bool = False
+    told: str = ""
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether its containers have ended for good."""
+        return self.phase in FINISHED
+
+    @property
+    def is_standing(self) -> bool:
+        """Whether it has started, and stays."""
+        return (self.is_bound or self.is_finished) and not self.is_leaving
+
+    @property
+    def is_let_go(self) -> bool:
+        """Whether it may be bound, is not, and stays."""
+        return not (
+            self.is_bound or self.is_finished or self.is_leaving or self.is_gated or self.is_held
+        )
+
+
+@dataclass
+class BookedGang:
+    """A gang and its pods; ``group`` is None while only pods of it are known.
+
+    ``of_task`` counts the pods that are there to stay, by task, ``standing`` those of them that
+    have started, and ``let_go`` those that may but have not. ``refused`` are the latter that the
+    scheduler found no node for. ``leaving`` counts pods under deletion that still take room, and
+    ``vacated`` has the names (and tasks) of those that took some until they were deleted and have
+    not been made anew. ``requested`` sums what its unfinished pods request, ``bound`` that of the
+    bound ones among them.
+    """
+
+    group: Object | None = None
+    minimum: Amounts = field(default_factory=lambda: NOTHING)
+    pods: dict[str, BookedPod] = field(default_factory=dict)
+    unbound: dict[str, BookedPod] = field(default_factory=dict)
+    phases: Counter[str] = field(default_factory=Counter)
+    of_task: Counter[str] = field(default_factory=Counter)
+    standing: Counter[str] = field(default_factory=Counter)
+    let_go: Counter[str] = field(default_factory=Counter)
+    refused: dict[str, BookedPod] = field(default_factory=dict)
+    leaving: Counter[str] = field(default_factory=Counter)
+    vacated: dict[str, str] = field(default_factory=dict)
+    requested: dict[str, Fraction] = field(default_factory=dict)
+    bound: dict[str, Fraction] = field(default_factory=dict)
+
+    @property
+    def uid(self) -> str:
+        """The PodGroup's UID; empty if it is not known."""
+        return str(((self.group or {}).get("metadata") or {}).get("uid", ""))
+
+    @property
+    def phase(self) -> str:
+        """The PodGroup's phase; empty if it has none or is not known."""
+        return ((self.group or {}).get("status") or {}).get("phase") or ""
+
+    @property
+    def waits(self) -> bool:
+        """Whether there is a PodGroup that is not admitted."""
+        return self.group is not None and self.phase in ("", "Pending")
+
+    @property
+    def least(self) -> int:
+        """How many pods must start together."""
+        return int(self._spec.get("minMember") or 0)
+
+    @property
+    def queue(self) -> str:
+        """The name of its queue."""
+        return self._spec.get("queue") or DEFAULT_QUEUE
+
+    @property
+    def asks(self) -> tuple[object, ...]:
+        """What room is held for, as the PodGroup says; equal as long as that is the same."""
+        names = ("minMember", "minTaskMember", "minResources", "queue")
+        return tuple(self._spec.get(name) for name in names)
+
+    @property
+    def _spec(self) -> Object:
+        return (self.group or {}).get("spec") or {}
+
+    def is_complete(self) -> bool:
+        """Whether the pods that must start together are all there.
+
+        A PodGroup may ask for fewer pods than its tasks' minimums sum up to; then any will do.
+        """
+        if self.of_task.total() < self.least:
+            return False
+        of_task: Mapping[str, int] = self._spec.get("minTaskMember") or {}
+        if sum(of_task.values()) > self.least:
+            return True
+        return all(self.of_task[task] >= count for task, count in of_task.items())
+
+    def started(self) -> int:
+        """How many of its pods are bound or have ended, and stay."""
+        return self.standing.total()
+
+    def holds(self) -> Amounts:
+        """What it takes of the machine: at least its minimum from admission until it starts."""
+        if self.waits:
+            return NOTHING
+        if self.phase != "Inqueue":
+            return self.bound
+        names = self.minimum.keys() | self.requested.keys()
+        return {
+            name: max(self.minimum.get(name, _ZERO), self.requested.get(name, _ZERO))
+            for name in names
+        }
+
+
+def key_of(obj: Object) -> Key:
+    """Namespace and name of an object."""
+    return obj["metadata"].get("namespace", ""), obj["metadata"]["name"]
+
+
+def version_of(obj: Object) -> int:
+    """The resource version, whose order is that of the changes."""
+    return int(obj["metadata"]["resourceVersion"])
