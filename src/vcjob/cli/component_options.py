@@ -37,16 +37,21 @@ def log_options(command: F) -> F:
     return form(level(command))
 
 
+def runs_in_pod(kubeconfig: str, context: str) -> bool:
+    """Whether these options say that this runs in a pod of the cluster, with its account."""
+    return not kubeconfig and not context
+
+
 def component_server(kubeconfig: str, context: str) -> "Server":
     """The server that the options name, else that of the pod; raises click.ClickException."""
     from vcjob.kubernetes.errors import KubeconfigError
     from vcjob.kubernetes.kubeconfig import in_cluster_server, kubeconfig_files, read_kubeconfig
 
     try:
-        if not kubeconfig and not context:
+        if runs_in_pod(kubeconfig, context):
             return in_cluster_server()
         files = (Path(kubeconfig),) if kubeconfig else kubeconfig_files()
         return read_kubeconfig(files, context)
     except KubeconfigError as error:
-        hint = "" if kubeconfig or context else " with --kubeconfig or --context"
+        hint = " with --kubeconfig or --context" if runs_in_pod(kubeconfig, context) else ""
         raise click.ClickException(f"{error}{hint}") from error

@@ -6,7 +6,12 @@ import click
 
 from vcjob.api.names import WIDENING
 from vcjob.cli.addresses import AddressType
-from vcjob.cli.component_options import component_server, log_options, server_options
+from vcjob.cli.component_options import (
+    component_server,
+    log_options,
+    runs_in_pod,
+    server_options,
+)
 from vcjob.cli.durations import DurationType
 from vcjob.cli.namespaces import namespaces_option
 
@@ -19,9 +24,9 @@ _SCHEDULERS = ("auto", "volcano", "builtin")
 @click.command(
     epilog="It ends with exit code 0 when it is told to (SIGTERM, SIGINT), having given its Lease "
     "back so that another replica goes on at once; a second signal ends it on the spot. 1: "
-    "Volcano's controller is at work, or the address is taken. What else is missing "
-    "(CustomResourceDefinitions, rights, the API server) is waited for, and told by /readyz. "
-    "docs/operator.md tells how to install it."
+    "Volcano's controller is at work (in a pod of the cluster that is waited for, too), or the "
+    "address is taken. What else is missing (CustomResourceDefinitions, rights, the API server) is "
+    "waited for, and told by /readyz. docs/operator.md tells how to install it."
 )
 @server_options
 @click.option("--namespaces", default="", metavar="A,B", callback=namespaces_option,
@@ -89,23 +94,25 @@ def operator(
     """Look after the Jobs of a cluster.
 
     It decides as the engine of this machine does, and writes pods and all that belongs to them to
-    the API server. While Volcano's own controller works it does not start. That is told by the
-    Lease vc-controller-manager in namespace volcano-system, so a controller of Volcano without
-    leader election (--leader-elect=false) is not noticed: stop it first.
+    the API server. While Volcano's own controller works it does not start: as a pod of the
+    cluster it waits, elsewhere it ends. That is told by the Lease vc-controller-manager in
+    namespace volcano-system, so a controller of Volcano without leader election
+    (--leader-elect=false) is not noticed: stop it first.
     """
     from vcjob.cli.operator_run import run_operator
     from vcjob.kubernetes.installing.installation import NAMESPACE
     from vcjob.kubernetes.operator_options import OperatorOptions
 
     server = component_server(kubeconfig, context)
-    own = server.namespace if server.name == "in-cluster" else NAMESPACE
+    in_pod = runs_in_pod(kubeconfig, context)
     options = OperatorOptions(
         namespaces=namespaces,
         scheduler=scheduler,
         take_over=take_over,
+        waits_for_volcano=in_pod,
         leader_elect=leader_elect,
         terms=_terms(lease_duration, renew_deadline, retry_period),
-        lease_namespace=lease_namespace or own,
+        lease_namespace=lease_namespace or (server.namespace if in_pod else NAMESPACE),
         api_rate=api_rate,
         api_burst=api_burst,
         api_concurrency=api_concurrency,

@@ -8,7 +8,12 @@ import click
 
 from vcjob.api.names import WIDENING
 from vcjob.cli.addresses import AddressType
-from vcjob.cli.component_options import component_server, log_options, server_options
+from vcjob.cli.component_options import (
+    component_server,
+    log_options,
+    runs_in_pod,
+    server_options,
+)
 from vcjob.cli.exit_codes import ExitCode
 
 if TYPE_CHECKING:
@@ -73,7 +78,7 @@ def webhook(
     if bool(certificate) != bool(key):
         raise click.UsageError("--certificate and --key belong together: give both or none")
     server = component_server(kubeconfig, context)
-    own = server.namespace if server.name == "in-cluster" else "vcjob-system"
+    own = server.namespace if runs_in_pod(kubeconfig, context) else "vcjob-system"
     options = WebhookOptions(
         namespace=namespace or own,
         service=service,

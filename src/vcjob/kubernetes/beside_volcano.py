@@ -38,6 +38,10 @@ OUR_PREFIX = "vcjob-operator_"
 """How holders begin that are operators of ours."""
 
 _SHOWN = f"{NAMESPACE}/{CONTROLLER_LEASE}"
+_CURE = (
+    f"Stop it (kubectl -n {NAMESPACE} scale deployment volcano-controllers --replicas=0), or start "
+    "with --take-over, which keeps it waiting"
+)
 _DURATION_SECONDS = 15.0
 _LOOK_SECONDS = 2.0
 """Between looks at the Lease, or renewals of it; as often as Volcano renews it."""
@@ -51,8 +55,7 @@ class VolcanoRuns(VcjobError):
     def __init__(self, holder: str) -> None:
         super().__init__(
             f"Volcano's controller works on this cluster: {holder} holds the Lease {_SHOWN} and "
-            "renews it. Stop it (kubectl -n volcano-system scale deployment volcano-controllers "
-            "--replicas=0), or start with --take-over, which keeps it waiting"
+            f"renews it. {_CURE}"
         )
 
 
@@ -104,7 +107,7 @@ class StandingBack:
                 self._readiness.fail(
                     Condition.VOLCANO,
                     f"Volcano's controller ({self._sightings.lease.holder_identity}) holds the "
-                    f"Lease {_SHOWN}: nothing is decided until it is gone",
+                    f"Lease {_SHOWN}: nothing is decided until it is gone. {_CURE}",
                 )
             await asyncio.sleep(self._pace)
 

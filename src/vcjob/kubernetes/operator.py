@@ -5,8 +5,8 @@
     requirements ─► Volcano's Lease ─► our Lease ─► [ Volcano gone ─► controller, gangs ]
      kinds, rights    (refuses)         (leads)        (again and again)
 
-Whatever is missing is waited for and told by the readiness probe; only what an administrator has to
-decide (Volcano's controller is at work) ends it.
+Whatever is missing is waited for and told by the readiness probe. Only what an administrator has to
+decide (Volcano's controller is at work) ends it, where somebody started it by hand.
 """
 
 import asyncio
@@ -132,11 +132,12 @@ class Operator:
     async def run(self) -> None:
         """Work until cancelled; raises VolcanoRuns."""
         await self._requirements.met()
-        if isinstance(self._beside, StandingBack):
-            await self._beside.refuse_to_start()
         following = asyncio.create_task(self._requirements.follow())
         looking = asyncio.create_task(self._keep_looking())
         try:
+            if isinstance(self._beside, StandingBack):
+                waits = self._options.waits_for_volcano
+                await (self._beside.clear() if waits else self._beside.refuse_to_start())
             if self._options.leader_elect:
                 await self._leader.lead(self._work)
             else:

@@ -9,14 +9,17 @@ from vcjob.kubernetes.installing.installation import NAMESPACE, Installation
 class OperatorOptions(msgspec.Struct, frozen=True, kw_only=True):
     """See ``vcjob operator --help``.
 
-    ``namespaces`` are the only ones whose Jobs are looked after; none means all. ``terms`` are
-    those of the Lease among replicas. ``api_rate`` is in
-    writes a second. ``health_address`` is host (empty: all) and port.
+    ``namespaces`` are the only ones whose Jobs are looked after; none means all.
+    ``waits_for_volcano`` is whether a start while Volcano's controller works waits until it does
+    not, rather than end: the kubelet would only start it again and again. ``terms`` are those of
+    the Lease among replicas. ``api_rate`` is in writes a second. ``health_address`` is host (empty:
+    all) and port.
     """
 
     namespaces: tuple[str, ...] = ()
     scheduler: str = "auto"
     take_over: bool = False
+    waits_for_volcano: bool = False
     leader_elect: bool = True
     terms: Terms = Terms()
     lease_namespace: str = NAMESPACE

@@ -1,0 +1,67 @@
+"""What the options of ``vcjob operator`` become."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from vcjob.cli import operator_run
+from vcjob.cli.exit_codes import ExitCode
+from vcjob.cli.operator import operator
+from vcjob.kubernetes import kubeconfig
+from vcjob.kubernetes.operator_options import OperatorOptions
+from vcjob.kubernetes.server import Server
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[OperatorOptions]:
+    """Options of the operators that would have run."""
+    found: list[OperatorOptions] = []
+
+    def note(server: Server, options: OperatorOptions, form: str, level: str) -> ExitCode:
+        found.append(options)
+        return ExitCode.COMPLETED
+
+    monkeypatch.setattr(operator_run, "run_operator", note)
+    in_pod = Server(url="https://10.96.0.1", name="in-cluster", namespace="own")
+    monkeypatch.setattr(kubeconfig, "in_cluster_server", lambda: in_pod)
+    return found
+
+
+@pytest.fixture
+def elsewhere(tmp_path: Path) -> str:
+    """A kubeconfig file whose context is called as servers are that pods find by themselves."""
+    path = tmp_path / "config"
+    name = "in-cluster"
+    content = {
+        "current-context": name,
+        "contexts": [{"name": name, "context": {"cluster": "c", "user": "u"}}],
+        "clusters": [{"name": "c", "cluster": {"server": "http://127.0.0.1:1"}}],
+        "users": [{"name": "u", "user": {}}],
+    }
+    path.write_text(yaml.safe_dump(content))
+    return str(path)
+
+
+def test_as_a_pod_it_waits_for_volcano_s_controller_and_keeps_its_lease_beside_it(
+    started: list[OperatorOptions],
+) -> None:
+    assert CliRunner().invoke(operator, []).exit_code == 0
+    assert (started[0].waits_for_volcano, started[0].lease_namespace) == (True, "own")
+
+
+def test_elsewhere_it_ends_while_volcano_s_controller_works(
+    started: list[OperatorOptions], elsewhere: str
+) -> None:
+    assert CliRunner().invoke(operator, ["--kubeconfig", elsewhere]).exit_code == 0
+    assert (started[0].waits_for_volcano, started[0].lease_namespace) == (False, "vcjob-system")
+
+
+def test_neither_a_pod_nor_a_kubeconfig_is_said_with_the_options_that_help(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+    done = CliRunner().invoke(operator, [])
+    assert done.exit_code == 1
+    assert "with --kubeconfig or --context" in done.output
