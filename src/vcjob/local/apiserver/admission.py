@@ -10,14 +10,11 @@ import msgspec
 
 from vcjob.api.defaults import apply_defaults
 from vcjob.api.kinds import (
-    CONFIG_MAP,
     CUSTOM_RESOURCE_DEFINITION,
     JOB,
     NAMESPACE,
     POD,
-    PRIORITY_CLASS,
     QUEUE,
-    SECRET,
     SERVICE,
     Kind,
 )
@@ -28,23 +25,19 @@ from vcjob.api.schema.types import ANYTHING, Field, Record
 from vcjob.api.types import Object
 from vcjob.api.validation import FORMATS
 from vcjob.core.check import Lookup, check, check_update
-from vcjob.core.checks.contents import CONTENTS, check_contents
 from vcjob.core.checks.queue_objects import check_queue, queue_removal_problems
 from vcjob.local.apiserver.core_defaults import with_defaults
+from vcjob.local.apiserver.core_rules import rule_problems
+from vcjob.local.apiserver.fixed_fields import changed_fixed
 from vcjob.local.apiserver.metadata import metadata_problems
+from vcjob.local.apiserver.network_rules import new_service
+from vcjob.local.apiserver.repeats import without_repeats
 from vcjob.local.apiserver.resources import Resource
 from vcjob.local.apiserver.schemas.kinds import OF_KINDS
 from vcjob.local.apiserver.status import Refused, invalid
 from vcjob.local.apiserver.structural import completed, default_problems, faults, schema_problems
 from vcjob.plugins.registry import Registry
 
-_UNCHANGEABLE: dict[Kind, tuple[tuple[str, ...], ...]] = {
-    SECRET: (("type",),),
-    PRIORITY_CLASS: (("value",), ("preemptionPolicy",)),
-    CUSTOM_RESOURCE_DEFINITION: (("spec", "group"), ("spec", "scope"), ("spec", "names", "kind")),
-}
-_POD_MAY_CHANGE = ("activeDeadlineSeconds", "tolerations", "schedulingGates", "nodeName",
-                   "terminationGracePeriodSeconds")  # fmt: skip
 _NAME_FORMATS = {NAMESPACE: "dns-1123-label", SERVICE: "dns-1035-label"}
 
 
@@ -71,7 +64,10 @@ def admit_new(
         complete = apply_defaults(obj, requires=plugins.requires)
         return _judged(resource, name, complete, check(complete, lookup, plugins))
     complete = _completed(resource, obj)
-    return _judged(resource, name, complete, _problems(resource, complete))
+    problems = _problems(resource, complete)
+    if kind == SERVICE:
+        problems += new_service(obj)
+    return _judged(resource, name, complete, problems)
 
 
 def admit_change(resource: Resource, new: Object, old: Object, plugins: Registry) -> Admitted:
@@ -87,7 +83,7 @@ def admit_change(resource: Resource, new: Object, old: Object, plugins: Registry
         complete = apply_defaults(new, requires=plugins.requires)
         return _judged(resource, name, complete, check_update(old, complete, plugins))
     complete = _completed(resource, new)
-    problems = [*_changed_fixed(kind, old, complete)]
+    problems = [*changed_fixed(kind, old, complete)]
     if resource.schema is not None:
         if _without_metadata(complete) != _without_metadata(old):
             problems += _problems(resource, complete)
@@ -156,9 +152,11 @@ def _problems(resource: Resource, obj: Object) -> list[Problem]:
         return [*problems, *faults(obj, resource.schema or {})]
     if kind == QUEUE:
         return check_queue(obj, None)
+    if kind == POD:
+        obj = without_repeats(obj)
     problems = check_fields(obj, OF_KINDS[kind])
-    if kind in CONTENTS and not errors(problems):
-        problems += check_contents(obj, kind)
+    if not errors(problems):
+        problems += rule_problems(kind, obj)
     if kind == CUSTOM_RESOURCE_DEFINITION and not errors(problems):
         problems += _definition_problems(obj)
     return problems
@@ -192,49 +190,3 @@ def _name_problems(kind: Kind, metadata: Object) -> list[Problem]:
         field = "name" if name else "generateName"
         return [Problem(f"{tried[:80]!r} is no name: it must {wrong}", ("metadata", field))]
     return []
-
-
-def _changed_fixed(kind: Kind, old: Object, new: Object) -> list[Problem]:
-    if kind in (CONFIG_MAP, SECRET) and old.get("immutable") is True:
-        parts = ("data", "binaryData", "immutable")
-        return [
-            Problem("field is immutable when `immutable` is set", (part,))
-            for part in parts
-            if old.get(part) != new.get(part)
-        ]
-    if kind == POD:
-        return _changed_pod(old.get("spec") or {}, new.get("spec") or {})
-    return [
-        Problem("field is immutable", path)
-        for path in _UNCHANGEABLE.get(kind, ())
-        if _part(old, path) != _part(new, path)
-    ]
-
-
-def _changed_pod(old: Object, new: Object) -> list[Problem]:
-    """Of a pod only images and a few more fields may change (API reference, "Pod update")."""
-    before, after = _fixed_of_pod(old), _fixed_of_pod(new)
-    return [
-        Problem("pod updates may not change fields other than images", ("spec", key))
-        for key in {**before, **after}
-        if before.get(key) != after.get(key)
-    ]
-
-
-def _fixed_of_pod(spec: Object) -> Object:
-    fixed = {key: value for key, value in spec.items() if key not in _POD_MAY_CHANGE}
-    for field in ("containers", "initContainers"):
-        if isinstance(items := fixed.get(field), list):
-            fixed[field] = [
-                {key: value for key, value in one.items() if key != "image"}
-                if isinstance(one, dict) else one
-                for one in items
-            ]  # fmt: skip
-    return fixed
-
-
-def _part(obj: Object, path: tuple[str, ...]) -> object:
-    value: object = obj
-    for key in path:
-        value = value.get(key) if isinstance(value, dict) else None
-    return value
