@@ -50,7 +50,7 @@ SERVER_FILLS = {
             r"spec\.volumes\[\]\.configMap\.defaultMode",
             r"spec\.volumes\[\]\.secret\.defaultMode",
             r"spec\.volumes\[\]\.hostPath\.type",
-            r"spec\.serviceAccount",
+            r"spec\.serviceAccount(Name)?",
             CONTAINERS + r"(terminationMessage(Path|Policy)|imagePullPolicy|resources)",
             CONTAINERS + r"resources\.requests(\..*)?",
             CONTAINERS + r"ports\[\]\.(protocol|hostPort)",

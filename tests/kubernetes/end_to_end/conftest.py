@@ -27,7 +27,8 @@ def target(
         bare = Target(config.absolute(), option("context"), option("controller"), option("record"))
         if not option("installed"):
             asyncio.run(_install(bare, directory))
-        yield asyncio.run(ask(bare))
+        # Of the engine it is known that it has no scheduler.
+        yield asyncio.run(ask(bare, seeks_scheduler=bool(option("kubeconfig"))))
 
 
 @contextlib.contextmanager

@@ -1,20 +1,17 @@
-"""What becomes of Jobs, as recorded from genuine Volcano: states, phases and Events.
+"""What becomes of Jobs, as recorded from genuine Volcano: states, phases and Events."""
 
-All recordings are played beside each other, as Jobs of many users are.
-"""
-
-import asyncio
-import traceback
 from typing import Any
 
 import pytest
 from end_to_end.replaying import BY_A_PLAYED_SCHEDULER, expected, play
 from end_to_end.target import Target
+from end_to_end.together import Told, tell_together
+from end_to_end.world import World
 from recordings import RECORDINGS
 
-_AT_THE_SAME_TIME = 8
 NAMES = sorted(RECORDINGS)
 WITH_QUOTAS = {name for name in NAMES if "ResourceQuota" in str(RECORDINGS[name]["steps"])}
+Problems = list[str]
 
 
 def obstacle(name: str, target: Target) -> str:
@@ -27,35 +24,20 @@ def obstacle(name: str, target: Target) -> str:
 
 
 @pytest.fixture(scope="module")
-def played(target: Target, operator: Any, request: pytest.FixtureRequest) -> dict[str, list[str]]:
-    """What was not as expected, by the names of the recordings that were asked for."""
-    here = [item for item in request.session.items if item.path == request.path]
-    names = [item.callspec.params["name"] for item in here if hasattr(item, "callspec")]
-    turns = asyncio.Semaphore(_AT_THE_SAME_TIME)
+def played(target: Target, operator: Any, request: pytest.FixtureRequest) -> Told[Problems]:
+    """What was not as expected."""
 
-    async def play_one(name: str) -> list[str]:
-        course = await expected(name, target.controller)
-        async with turns:
-            try:
-                problems, seen = await target.tell(lambda world: play(world, name, course))
-            except Exception:
-                return [traceback.format_exc()]
+    async def story(world: World, name: str) -> Problems:
+        problems, seen = await play(world, name, await expected(name, target.controller))
         target.save(f"lifecycle-{name}", seen)
         return problems
 
-    async def play_all() -> dict[str, list[str]]:
-        playable = [name for name in names if not obstacle(name, target)]
-        found = await asyncio.gather(*map(play_one, playable))
-        return dict(zip(playable, found, strict=True))
-
-    return asyncio.run(play_all())
+    return tell_together(request, target, story, obstacle)
 
 
 @pytest.mark.timeout(300)  # the first test has the others played too
 @pytest.mark.parametrize("name", NAMES)
-def test_what_happens_is_as_expected(
-    name: str, target: Target, played: dict[str, list[str]]
-) -> None:
+def test_what_happens_is_as_expected(name: str, target: Target, played: Told[Problems]) -> None:
     if reason := obstacle(name, target):
         pytest.skip(reason)
-    assert not played[name], "\n".join(played[name])
+    assert not played.of(name)

@@ -1,7 +1,7 @@
 """What is seen of a Job, written so that the files of two controllers can be compared by diff.
 
-What differs from one run to the next is replaced: identities, versions, times, addresses. Nothing is
-sorted that has an order.
+What differs from one run to the next is replaced: identities, versions, times, addresses. Lists
+keep their order.
 """
 
 import re
@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from end_to_end.world import WATCHED, World
 
+from end_to_end.world import WATCHED, World
 from vcjob.api.kinds import EVENT, JOB, POD
 from vcjob.api.names import STATE_KEY
 from vcjob.api.types import Object

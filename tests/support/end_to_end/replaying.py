@@ -5,19 +5,20 @@ which tests/reference/test_lifecycle.py compares with the recordings; of Volcano
 what was recorded.
 """
 
+import contextlib
 import copy
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from end_to_end.recording import phase_of, phases, said, seen
-from end_to_end.target import RESOURCE_QUOTA
-from end_to_end.world import World
 from recordings import RECORDINGS, REFERENCE
 from replay import Replay, after_step, as_ours, is_status
 from simulation import Simulation
 
+from end_to_end.recording import phase_of, said, seen
+from end_to_end.target import RESOURCE_QUOTA
+from end_to_end.world import World
 from vcjob.api.types import Object
 
 EVENTS_OF_VOLCANO = json.loads((REFERENCE / "lifecycle-events-of-volcano.json").read_text())
@@ -99,10 +100,8 @@ async def play(world: World, name: str, course: Course) -> tuple[list[str], Obje
     def all_told() -> bool:
         return set(course.events) <= {said(event) for event in world.job_events()}
 
-    try:
+    with contextlib.suppress(TimeoutError):  # what is missing is told below
         await world.until(all_told)
-    except TimeoutError:
-        pass  # which is told below
     observed = seen(world)
     problems = [
         f"{what}: {observed[what]}, expected {wanted}"
@@ -117,19 +116,20 @@ async def _not_reached(world: World, wanted: Object) -> list[str]:
 
     async def wrong() -> list[str]:
         found = await after_step(world)
-        pair = (wanted, found)
         if world.has_scheduler:  # which writes phases of its own
-            pair = tuple({**one, "podGroups": [{**group, "phase": ""} for group in one["podGroups"]]}
-                         for one in pair)  # fmt: skip
-        return list(differences(*pair))
+            return list(differences(_without_group_phases(wanted), _without_group_phases(found)))
+        return list(differences(wanted, found))
 
     while found := await wrong():
-        before = world.changes
         try:
-            await world.until(lambda: world.changes != before)
+            await world.change()
         except TimeoutError:
             break
     return found
+
+
+def _without_group_phases(after: Object) -> Object:
+    return {**after, "podGroups": [{**group, "phase": ""} for group in after["podGroups"]]}
 
 
 def differences(wanted: Any, found: Any, path: str = "") -> Iterator[str]:

@@ -8,7 +8,6 @@ from typing import TypeVar
 
 from end_to_end.recording import write
 from end_to_end.world import World
-
 from vcjob.api.kinds import CUSTOM_RESOURCE_DEFINITION, POD_GROUP, Kind
 from vcjob.api.types import Object
 from vcjob.controller.cluster import AlreadyExists, NotFound
@@ -65,9 +64,12 @@ class Target:
             World.on(
                 cluster, has_scheduler=self.has_scheduler, group_has_status=self.group_has_status
             ) as world,
-            asyncio.timeout(_STORY_SECONDS),
         ):
-            return await story(world)
+            try:
+                async with asyncio.timeout(_STORY_SECONDS):
+                    return await story(world)
+            except TimeoutError as error:
+                raise AssertionError(f"waited in vain; {world.says()}") from error
 
     def save(self, name: str, seen: Object) -> None:
         """Write what was seen, if it is to be recorded."""
@@ -99,8 +101,8 @@ def _is_served(definition: Object) -> bool:
     return any(one["type"] == "Established" and one["status"] == "True" for one in conditions)
 
 
-async def ask(bare: Target) -> Target:
-    """The target with what is found out by asking its server."""
+async def ask(bare: Target, *, seeks_scheduler: bool) -> Target:
+    """The target with what is found out by asking its server, if told so about its scheduler."""
     async with bare.cluster() as cluster:
         name = f"{POD_GROUP.plural}.{POD_GROUP.group}"
         groups = await cluster.get(CUSTOM_RESOURCE_DEFINITION, "", name)
@@ -109,7 +111,7 @@ async def ask(bare: Target) -> Target:
             bare,
             group_has_status="status" in (version.get("subresources") or {}),
             has_quotas=await _has_quotas(cluster),
-            has_scheduler=await _has_scheduler(cluster),
+            has_scheduler=seeks_scheduler and await _has_scheduler(cluster),
         )
 
 

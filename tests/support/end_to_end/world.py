@@ -1,7 +1,7 @@
-"""One namespace of a tested cluster: what is in it, and everybody who acts there but the controller.
+"""One namespace of a tested cluster: what is in it, and all who act there but the controller.
 
-It can stand where tests/support/simulation.py does: the same is done by the same names, here through
-the API. What happens is known from watches.
+It can stand where tests/support/simulation.py does: the same is done by the same names, here
+through the API. What happens is known from watches.
 """
 
 import asyncio
@@ -47,8 +47,7 @@ _AMOUNTS = {"cpu": "1000", "memory": "1000Gi", "pods": "1000"}
 class World:
     """A namespace, a node of its own that is played, and a copy of all objects that is kept up.
 
-    ``written`` are the Jobs as a watch told them, one after each change. ``changes`` counts those of
-    all objects.
+    ``written`` are the Jobs as a watch told them, one after each change.
     """
 
     def __init__(
@@ -60,7 +59,7 @@ class World:
         self.has_scheduler = has_scheduler
         self._group_part = "status" if group_has_status else ""
         self.written: list[Object] = []
-        self.changes = 0
+        self._changes = 0
         self._objects: dict[Kind, dict[str, Object]] = {kind: {} for kind in WATCHED}
         self._changed = asyncio.Condition()
         self._ends_pods = True
@@ -93,7 +92,7 @@ class World:
             await world._take_away()
 
     async def _make_node(self) -> None:
-        """Be a kubelet: a node is there, and is ready. Only what tolerates its taint comes to it."""
+        """Be a kubelet: a node is there, is ready, and repels whoever is not sent to it."""
         metadata = {"name": self.node, "labels": {PLAYED: self.node}}
         spec = {"taints": [{"key": PLAYED, "effect": "NoSchedule"}]}
         await self.cluster.create(NODE, {"metadata": metadata, "spec": spec})
@@ -127,7 +126,7 @@ class World:
                 known[name] = event.object
                 if kind == JOB:
                     self.written.append(event.object)
-            self.changes += 1
+            self._changes += 1
             async with self._changed:
                 self._changed.notify_all()
 
@@ -186,12 +185,23 @@ class World:
         """All Events about Jobs."""
         return [one for one in self.all(EVENT) if one["involvedObject"].get("kind") == "Job"]
 
-    async def until(
-        self, right: Callable[[], T], patience: float | None = _PATIENCE_SECONDS
-    ) -> T:
+    def says(self) -> str:
+        """What Jobs and Events say, for those who look for a reason."""
+        said = [f"Job {job['metadata']['name']}: {(job.get('status') or {}).get('state')}"
+                for job in self.all(JOB)]  # fmt: skip
+        pods = [f"{pod['metadata']['name']} {pod['status'].get('phase')}" for pod in self.all(POD)]
+        events = [f"{one['reason']}: {one['message']}" for one in self.job_events()]
+        return "; ".join((*said, f"pods: {', '.join(pods) or 'none'}", *events))
+
+    async def until(self, right: Callable[[], T], patience: float | None = _PATIENCE_SECONDS) -> T:
         """Wait until something can be told from the objects, and return it; raises TimeoutError."""
         async with asyncio.timeout(patience), self._changed:
             return await self._changed.wait_for(right)
+
+    async def change(self) -> None:
+        """Wait until something is not as it was; raises TimeoutError."""
+        before = self._changes
+        await self.until(lambda: self._changes != before)
 
     async def phase(self, name: str, phase: str) -> Object:
         """Wait for a phase of a Job; returns the Job. Raises TimeoutError."""
@@ -237,7 +247,7 @@ class World:
         await self.create(COMMAND, {"metadata": metadata, "action": action, "target": target})
 
     async def settle(self, *, finish_pods: bool = True) -> None:
-        """Nobody knows when a controller elsewhere has nothing left to do: wait for what it does."""
+        """Nothing: who can tell when a controller elsewhere is done? Wait for what it does."""
 
     async def advance(self, seconds: float) -> None:
         """Let time pass."""
@@ -319,9 +329,7 @@ class World:
             for one in pod["spec"]["containers"]
         ]  # fmt: skip
         told = {"phase": phase, "containerStatuses": containers, **status}
-        await self.cluster.patch(
-            POD, self.namespace, name, {"status": told}, subresource="status"
-        )
+        await self.cluster.patch(POD, self.namespace, name, {"status": told}, subresource="status")
 
     def _for_node(self, job: Object) -> Object:
         """The Job with pods that the cluster's scheduler can bind to the node here only."""
