@@ -9,7 +9,7 @@ import importlib
 import importlib.metadata
 import importlib.util
 from collections.abc import Callable, Iterable, Iterator
-from functools import partial
+from functools import cache, partial
 
 import msgspec
 
@@ -36,12 +36,19 @@ class Registry:
     """Plugins by name, each loaded once, when it is first asked for.
 
     ``unused`` tells of plugins that other packages bring under a name that cannot be theirs: a
-    sentence each, by that name.
+    sentence each, by that name. ``withheld`` says why a plugin that is installed under a name is
+    not used, or nothing; it is asked only about names that are missed.
     """
 
-    def __init__(self, sources: Iterable[Source], unused: Iterable[tuple[str, str]] = ()) -> None:
+    def __init__(
+        self,
+        sources: Iterable[Source],
+        unused: Iterable[tuple[str, str]] = (),
+        withheld: Callable[[str], str] = lambda _: "",
+    ) -> None:
         self._sources = {source.name: source for source in sources}
         self._loaded: dict[str, Plugin] = {}
+        self.withheld = withheld
         self.unused = tuple(unused)
 
     def names(self) -> list[str]:
@@ -51,6 +58,8 @@ class Registry:
     def source(self, name: str) -> Source:
         """Where the plugin of this name comes from; raises PluginError if there is none."""
         if name not in self._sources:
+            if why := self.withheld(name):
+                raise PluginError(why)
             hint = suggest(name, self._sources)
             raise PluginError(f'there is no plugin "{name}"{f"; {hint}" if hint else ""}')
         return self._sources[name]
@@ -92,7 +101,8 @@ def installed_plugins(*, third_party: bool) -> Registry:
         if importlib.util.find_spec(f"{__package__}.{name}")
     ]
     if not third_party:
-        return Registry(sources)
+        not_allowed = cache(_not_allowed)  # looked for once, and only when a plugin is missed
+        return Registry(sources, withheld=lambda name: not_allowed().get(name, ""))
     entries = sorted(_foreign_entries(), key=lambda entry: (entry.name, _package(entry)))
     unused = [
         (entry.name, f"{_blame(entry)} is not used: a plugin of vcjob has that name")
@@ -111,6 +121,15 @@ def _foreign_entries() -> Iterator[importlib.metadata.EntryPoint]:
     for entry in importlib.metadata.entry_points(group=GROUP):
         if _package(entry) != "vcjob":
             yield entry
+
+
+def _not_allowed() -> dict[str, str]:
+    """Why plugins of other packages are not used, by name. Their code is not run for that."""
+    return {
+        entry.name: f"{_blame(entry)} is not used; plugins of other packages have to be allowed by "
+        "whoever runs the operator and the webhook: --third-party-plugins"
+        for entry in _foreign_entries()
+    }
 
 
 def _own(name: str, load: Callable[[], Plugin]) -> Source:

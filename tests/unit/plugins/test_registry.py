@@ -88,6 +88,20 @@ def test_plugins_of_packages_are_there_only_when_that_is_wanted(installed: Regis
     assert not ours.unused
 
 
+def test_a_plugin_that_is_installed_but_not_allowed_is_told_of_without_running_it(
+    installed: Registry,
+) -> None:
+    del installed
+    ours = installed_plugins(third_party=False)
+    with pytest.raises(PluginError) as found:
+        ours.find("leaving")  # its module would end the process
+    assert str(found.value).startswith(
+        'the plugin "leaving" of the package greeter 1.5 is not used; plugins of other packages'
+    )
+    assert "--third-party-plugins" in str(found.value)
+    assert ours.withheld("nosuch") == ""
+
+
 def test_a_package_cannot_take_the_place_of_our_plugin(installed: Registry) -> None:
     assert installed.find("svc") is installed_plugins(third_party=False).find("svc")
     [(name, sentence)] = installed.unused

@@ -17,7 +17,10 @@ from vcjob.plugins.selection import Selected, select
 
 _PLUGINS = ("spec", "plugins")
 _TELL = "tell whoever made the plugin"
-_FROM = "plugins of other packages must be installed beside vcjob"
+_FROM = (
+    "plugins of other packages must be installed beside vcjob (on a cluster: beside its operator "
+    "and webhook)"
+)
 
 
 @cache
@@ -42,10 +45,11 @@ def check_plugins(subject: Subject, registry: Registry) -> Iterator[Problem]:
     selection = select(_without_plugins(job, missing), registry)
     for problem in selection.problems:
         is_known = problem.path[:2] != _PLUGINS or problem.path[2] in registry.names()
-        if is_known or problem.hint.startswith("did you mean"):
+        if is_known or registry.withheld(str(problem.path[2])):
             yield problem
         else:
-            hint = "; ".join(filter(None, (problem.hint, _FROM)))
+            between = " If not: " if problem.hint.endswith("?") else "; "
+            hint = between.join(filter(None, (problem.hint, _FROM)))
             yield msgspec.structs.replace(problem, hint=hint)
     for one in selection.plugins:
         yield from _problems_of(one)
