@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import signal
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,14 +51,17 @@ async def _install(target: Target, directory: Path) -> None:
 
 @dataclass
 class Operating:
-    """The operator that the tests started; ``process`` is None where one is installed."""
+    """The operator that the tests started."""
 
     start: Callable[[], Operator]
     process: Operator
 
     def kill(self) -> None:
-        """End it as a crash would, and start another."""
-        self.process.end(9)
+        """End it as a crash would."""
+        self.process.end(signal.SIGKILL)
+
+    def start_again(self) -> None:
+        """Start another one."""
         self.process = self.start()
 
 

@@ -47,7 +47,8 @@ _AMOUNTS = {"cpu": "1000", "memory": "1000Gi", "pods": "1000"}
 class World:
     """A namespace, a node of its own that is played, and a copy of all objects that is kept up.
 
-    ``written`` are the Jobs as a watch told them, one after each change.
+    ``written`` are the Jobs as a watch told them, one after each change, and ``made`` the names of
+    pods in the order in which they came.
     """
 
     def __init__(
@@ -59,6 +60,7 @@ class World:
         self.has_scheduler = has_scheduler
         self._group_part = "status" if group_has_status else ""
         self.written: list[Object] = []
+        self.made: list[str] = []
         self._changes = 0
         self._objects: dict[Kind, dict[str, Object]] = {kind: {} for kind in WATCHED}
         self._changed = asyncio.Condition()
@@ -126,6 +128,8 @@ class World:
                 known[name] = event.object
                 if kind == JOB:
                     self.written.append(event.object)
+                elif kind == POD and event.type is EventType.ADDED:
+                    self.made.append(name)
             self._changes += 1
             async with self._changed:
                 self._changed.notify_all()
@@ -275,6 +279,12 @@ class World:
             await self.cluster.patch(
                 POD_GROUP, self.namespace, name, {"status": status}, subresource=self._group_part
             )
+
+    async def admit_again(self) -> None:
+        """Be the gang scheduler, of gangs that have begun anew."""
+        if not self.has_scheduler:
+            await self.until(lambda: self.groups() and not any(map(_is_admitted, self.groups())))
+        await self.admit()
 
     def groups(self) -> list[Object]:
         """The PodGroups of the Jobs that there are; empty while one of them is missing."""
