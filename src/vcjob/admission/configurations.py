@@ -1,8 +1,8 @@
 """Which requests an API server asks us about, and the two objects that tell it so.
 
 Source: Kubernetes documentation, "Dynamic Admission Control"; admission.md sections 1 and 5.
-Requests for PodGroups are none of them: only the operator makes these, and an outage of the webhook
-must not hold up Jobs that were admitted already.
+An outage of the webhook must not hold up Jobs that were admitted already: PodGroups are then made
+without being asked about.
 """
 
 from collections.abc import Iterable
@@ -12,6 +12,7 @@ import msgspec
 from vcjob.api.kinds import (
     JOB,
     MUTATING_WEBHOOK_CONFIGURATION,
+    POD_GROUP,
     QUEUE,
     VALIDATING_WEBHOOK_CONFIGURATION,
     Kind,
@@ -30,13 +31,17 @@ _ALWAYS_EXEMPT = "kube-system"
 
 
 class Webhook(msgspec.Struct, frozen=True):
-    """One question of API servers: about what, when, and the path that answers it."""
+    """One question of API servers: about what, when, and the path that answers it.
+
+    What ``fails_open`` is admitted where nobody answers.
+    """
 
     name: str
     path: str
     kind: Kind
     operations: tuple[str, ...]
     mutating: bool = False
+    fails_open: bool = False
 
 
 WEBHOOKS: tuple[Webhook, ...] = (
@@ -44,6 +49,9 @@ WEBHOOKS: tuple[Webhook, ...] = (
     Webhook("validatejob.vcjob.dev", "/jobs/validate", JOB, ("CREATE", "UPDATE")),
     Webhook("mutatequeue.vcjob.dev", "/queues/mutate", QUEUE, ("CREATE",), mutating=True),
     Webhook("validatequeue.vcjob.dev", "/queues/validate", QUEUE, ("CREATE", "UPDATE", "DELETE")),
+    Webhook(
+        "validatepodgroup.vcjob.dev", "/podgroups/validate", POD_GROUP, ("CREATE",), fails_open=True
+    ),
 )
 
 
@@ -127,7 +135,7 @@ def _entry(webhook: Webhook, reached: Object, namespace: str, only: tuple[str, .
             }
         ],
         "admissionReviewVersions": ["v1"],
-        "failurePolicy": "Fail",
+        "failurePolicy": "Ignore" if webhook.fails_open else "Fail",
         "matchPolicy": "Equivalent",
         "sideEffects": "None",
         "timeoutSeconds": TIMEOUT_SECONDS,

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 from vcjob.admission.reviewing import Known
 from vcjob.api.kinds import PRIORITY_CLASS, QUEUE, Kind
+from vcjob.api.names import HIERARCHY, HIERARCHY_WEIGHTS
 from vcjob.api.types import Object
 from vcjob.controller.cluster import (
     Cluster,
@@ -28,6 +29,9 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 30.0
 """Seconds between attempts to list and watch."""
 _LONGEST_LIST = 3.0
 """Seconds that a review waits for a list of its own."""
+
+_READ = ("parent", "capability", "deserved", "guarantee")
+_PLACING = (HIERARCHY, HIERARCHY_WEIGHTS)
 
 _log = logging.getLogger(__name__)
 
@@ -130,8 +134,11 @@ def _trimmed(kind: Kind, obj: Object) -> Object:
     if kind != QUEUE:
         return {}
     spec, status = obj.get("spec") or {}, obj.get("status") or {}
+    annotations = obj["metadata"].get("annotations") or {}
+    placed = {name: annotations[name] for name in _PLACING if name in annotations}
     return {
-        "spec": {"parent": spec.get("parent") or ""},
+        "metadata": {"annotations": placed},
+        "spec": {"parent": "", **{name: spec[name] for name in _READ if spec.get(name)}},
         "status": {
             "state": status.get("state") or "",
             "allocated": {"pods": (status.get("allocated") or {}).get("pods") or 0},

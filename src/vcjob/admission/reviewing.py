@@ -16,10 +16,11 @@ from vcjob.api.defaults import DEFAULT_QUEUE, default_operations, queue_default_
 from vcjob.api.errors import VcjobError
 from vcjob.api.json_text import MOST_DEPTH, UnreadableJson, decode_json
 from vcjob.api.kinds import PRIORITY_CLASS, QUEUE, Kind
-from vcjob.api.names import WIDENING
+from vcjob.api.names import HIERARCHY, HIERARCHY_WEIGHTS, WIDENING
 from vcjob.api.problems import Problem, errors, printable
 from vcjob.api.types import Object
 from vcjob.core.check import Lookup, check, check_update
+from vcjob.core.checks.pod_groups import check_pod_group
 from vcjob.core.checks.queue_objects import check_queue, queue_removal_problems
 from vcjob.plugins.registry import Registry
 
@@ -99,8 +100,8 @@ def read_request(body: bytes) -> Request:
 
 
 def queue_asked_about(path: str, request: Request) -> str:
-    """The Queue that a new Job is for, where that matters; empty elsewhere."""
-    if path != "/jobs/validate" or request.operation != "CREATE":
+    """The Queue that a new Job or PodGroup is for, where that matters; empty elsewhere."""
+    if path not in ("/jobs/validate", "/podgroups/validate") or request.operation != "CREATE":
         return ""
     spec = request.object.get("spec") if isinstance(request.object, dict) else None
     queue = spec.get("queue") if isinstance(spec, dict) else None
@@ -170,9 +171,15 @@ def _check_queue(request: Request, rules: Rules, known: Known) -> Verdict:
     queues = known.lookup.queues
     if request.operation == "DELETE":
         return Verdict(queue_removal_problems(request.name, queues), code=403)
-    if request.operation == "UPDATE" and _same_spec(request.old_object, request.object):
+    if request.operation == "UPDATE" and _is_same_queue(request.old_object, request.object):
         return Verdict()
     return Verdict(check_queue(request.object, queues, request.old_object))
+
+
+def _check_pod_group(request: Request, rules: Rules, known: Known) -> Verdict:
+    if not isinstance(request.object, dict):
+        return Verdict([Problem("a PodGroup must be an object")])
+    return Verdict(check_pod_group(request.object, known.lookup.queues))
 
 
 _JUDGES: dict[str, Callable[[Request, Rules, Known], Verdict]] = {
@@ -180,6 +187,7 @@ _JUDGES: dict[str, Callable[[Request, Rules, Known], Verdict]] = {
     "/jobs/validate": _check_job,
     "/queues/mutate": _complete_queue,
     "/queues/validate": _check_queue,
+    "/podgroups/validate": _check_pod_group,
 }
 
 
@@ -187,6 +195,15 @@ def _same_spec(old: Any, new: Any) -> bool:
     return (
         isinstance(old, dict) and isinstance(new, dict) and old.get("spec", {}) == new.get("spec")
     )
+
+
+def _is_same_queue(old: Any, new: Any) -> bool:
+    """Whether nothing changes of a Queue that is asked about; its status is written apart."""
+    same_hierarchy = all(
+        _annotations(old).get(name) == _annotations(new).get(name)
+        for name in (HIERARCHY, HIERARCHY_WEIGHTS)
+    )
+    return same_hierarchy and _same_spec(old, new)
 
 
 def _annotation_problems(new: Any, old: Any, allowed: Collection[str]) -> Iterator[Problem]:

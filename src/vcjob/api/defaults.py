@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from vcjob.api.names import HIERARCHY, HIERARCHY_WEIGHTS
 from vcjob.api.problems import Path
 from vcjob.api.schema.job import JOB
 from vcjob.api.schema.types import ListOf, Record
@@ -18,6 +19,7 @@ from vcjob.api.types import Object
 DEFAULT_QUEUE = "default"
 DEFAULT_SCHEDULER = "volcano"
 DEFAULT_MAX_RETRY = 3
+_ROOT = "root"
 
 Requires = Callable[[str], Sequence[str]]
 """Which plugins the plugin of this name needs beside it (``Registry.requires``)."""
@@ -61,16 +63,32 @@ def apply_defaults(
 def queue_default_operations(queue: Object) -> list[Operation]:
     """The JSON patch that fills in what a Queue leaves out (admission.md section 5, "Queue")."""
     defaulted = copy.deepcopy(queue)
+    operations = [*_hierarchy_operations(defaulted)]
     spec = defaulted.get("spec")
     if spec is None:
-        return [_set(defaulted, (), "spec", {"weight": 1, "reclaimable": True})]
+        return [*operations, _set(defaulted, (), "spec", {"weight": 1, "reclaimable": True})]
     if not isinstance(spec, dict):
-        return []
+        return operations
     path: Path = ("spec",)
-    operations = [*_set_where_empty(spec, path, "weight", 1)]
+    operations += _set_where_empty(spec, path, "weight", 1)
     if spec.get("reclaimable") is None:
         operations.append(_set(spec, path, "reclaimable", True))
     return operations
+
+
+def _hierarchy_operations(queue: Object) -> Iterator[Operation]:
+    """Begin the annotations of older versions of Volcano at the root."""
+    metadata = queue.get("metadata")
+    annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
+    if not isinstance(annotations, dict):
+        return
+    path, weights = annotations.get(HIERARCHY), annotations.get(HIERARCHY_WEIGHTS)
+    if not (isinstance(path, str) and path and isinstance(weights, str) and weights):
+        return
+    if path.split("/")[0] != _ROOT:
+        where: Path = ("metadata", "annotations")
+        yield _set(annotations, where, HIERARCHY, f"{_ROOT}/{path}")
+        yield _set(annotations, where, HIERARCHY_WEIGHTS, f"1/{weights}")
 
 
 def _operations(job: Object, scheduler: str, requires: Requires) -> Iterator[Operation]:

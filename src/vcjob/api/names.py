@@ -30,6 +30,8 @@ JOB_FORWARDING = "volcano.sh/job-forwarding"
 PARTITION_ID = "volcano.sh/partition-id"
 OUT_OF_SYNC = "volcano.sh/controller-out-of-sync"
 JOB_TYPE = "volcano.sh/job-type"
+HIERARCHY = "volcano.sh/hierarchy"
+HIERARCHY_WEIGHTS = "volcano.sh/hierarchy-weights"
 GROUP_NAME = "scheduling.k8s.io/group-name"
 
 # On the objects that support a job (ConfigMap, Service, …), so that caches watch only those.

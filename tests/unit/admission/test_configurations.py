@@ -8,6 +8,7 @@ from vcjob.admission.configurations import (
     webhook_configurations,
     with_authority,
 )
+from vcjob.api.kinds import POD_GROUP
 from vcjob.api.types import Object
 
 
@@ -29,11 +30,12 @@ def test_both_configurations_bear_the_same_name_and_each_its_own_webhooks() -> N
     assert [entry["name"] for entry in validating["webhooks"]] == [
         "validatejob.vcjob.dev",
         "validatequeue.vcjob.dev",
+        "validatepodgroup.vcjob.dev",
     ]
 
 
 @pytest.mark.parametrize("webhook", WEBHOOKS, ids=lambda one: one.name)
-def test_every_webhook_fails_closed_in_time_and_has_no_side_effects(webhook: Webhook) -> None:
+def test_every_webhook_fails_in_time_and_has_no_side_effects(webhook: Webhook) -> None:
     entry = entries(webhook_configurations("jobs", "door"))[webhook.name]
     assert entry["clientConfig"] == {
         "service": {
@@ -44,7 +46,7 @@ def test_every_webhook_fails_closed_in_time_and_has_no_side_effects(webhook: Web
         }
     }
     for field, value in {
-        "failurePolicy": "Fail",
+        "failurePolicy": "Ignore" if webhook.kind == POD_GROUP else "Fail",
         "timeoutSeconds": 10,
         "sideEffects": "None",
         "matchPolicy": "Equivalent",
@@ -55,7 +57,11 @@ def test_every_webhook_fails_closed_in_time_and_has_no_side_effects(webhook: Web
 
 def test_the_objects_themselves_are_asked_about_and_no_subresource() -> None:
     rules = [rule for one in entries(webhook_configurations("a")).values() for rule in one["rules"]]
-    assert {resource for rule in rules for resource in rule["resources"]} == {"jobs", "queues"}
+    assert {resource for rule in rules for resource in rule["resources"]} == {
+        "jobs",
+        "queues",
+        "podgroups",
+    }
 
 
 def test_kube_system_and_the_own_namespace_are_exempt() -> None:
@@ -73,7 +79,11 @@ def test_kube_system_and_the_own_namespace_are_exempt() -> None:
 
 def test_an_installation_for_some_namespaces_asks_about_these_and_no_queue() -> None:
     found = entries(webhook_configurations("own", namespaces=("b", "a")))
-    assert set(found) == {"mutatejob.vcjob.dev", "validatejob.vcjob.dev"}
+    assert set(found) == {
+        "mutatejob.vcjob.dev",
+        "validatejob.vcjob.dev",
+        "validatepodgroup.vcjob.dev",
+    }
     for entry in found.values():
         assert entry["namespaceSelector"]["matchExpressions"][1] == {
             "key": "kubernetes.io/metadata.name",

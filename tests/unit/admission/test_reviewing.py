@@ -8,8 +8,8 @@ from reviews import NOTHING_KNOWN, RULES, patch_of, patched, respond, review
 
 from vcjob.admission.configurations import WEBHOOKS
 from vcjob.admission.reviewing import PATHS, Known, NotAReview, Rules, answer, read_request
-from vcjob.api.kinds import POD, PRIORITY_CLASS, QUEUE
-from vcjob.api.names import SERVICE_LABELS, WIDENING
+from vcjob.api.kinds import POD, POD_GROUP, PRIORITY_CLASS, QUEUE
+from vcjob.api.names import HIERARCHY, HIERARCHY_WEIGHTS, SERVICE_LABELS, WIDENING
 from vcjob.api.types import Object
 from vcjob.core.check import Lookup
 
@@ -220,6 +220,41 @@ class TestQueues:
             for one in (created, changed, touched)
         ]
         assert answers == [False, False, True]
+
+    def test_places_by_older_annotations_begin_at_the_root(self) -> None:
+        old = queue(weight=1, reclaimable=True)
+        old["metadata"]["annotations"] = {HIERARCHY: "sci/dev", HIERARCHY_WEIGHTS: "2/3"}
+        response = respond("/queues/mutate", review(old, kind=QUEUE))
+        assert patched(old, response)["metadata"]["annotations"] == {
+            HIERARCHY: "root/sci/dev",
+            HIERARCHY_WEIGHTS: "1/2/3",
+        }
+        again = review(patched(old, response), kind=QUEUE)
+        assert "patch" not in respond("/queues/mutate", again)
+
+    def test_places_by_older_annotations_are_checked_when_they_change(self) -> None:
+        old, new = queue("a", weight=1), queue("a", weight=1)
+        new["metadata"]["annotations"] = {HIERARCHY: "root/a", HIERARCHY_WEIGHTS: "1"}
+        changed = review(new, "UPDATE", old=old, kind=QUEUE)
+        touched = review(new, "UPDATE", old=new, kind=QUEUE)
+        answers = [
+            respond("/queues/validate", one, RULES, self.KNOWN) for one in (changed, touched)
+        ]
+        assert [one["allowed"] for one in answers] == [False, True]
+
+
+class TestPodGroups:
+    KNOWN = Known(Lookup({"default": {}, "shut": {"status": {"state": "Closed"}}}))
+
+    @pytest.mark.parametrize(("queue", "allowed"), [("default", True), ("shut", False),
+                                                    ("nowhere", False)])  # fmt: skip
+    def test_are_for_queues_that_are_open(self, queue: str, allowed: bool) -> None:
+        asked = {"metadata": {"name": "g"}, "spec": {"queue": queue}}
+        question = review(asked, kind=POD_GROUP)
+        response = respond("/podgroups/validate", question, RULES, self.KNOWN)
+        assert response["allowed"] == allowed
+        if not allowed:
+            assert queue in response["status"]["message"]
 
 
 @pytest.mark.parametrize(

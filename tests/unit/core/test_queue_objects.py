@@ -88,9 +88,42 @@ def test_queues_that_others_need_cannot_be_deleted(name: str) -> None:
     assert name in problem.message
 
 
-@pytest.mark.parametrize("name", ["lower", "busy", "unknown"])
+@pytest.mark.parametrize("name", ["lower", "unknown"])
 def test_other_queues_can_be_deleted(name: str) -> None:
     assert queue_removal_problems(name, QUEUES) == []
+
+
+def test_a_queue_with_pods_can_be_deleted_but_what_follows_is_told() -> None:
+    (problem,) = queue_removal_problems("busy", QUEUES)
+    assert problem.warning
+    assert "3 pods" in problem.message
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "allowed"),
+    [
+        (None, "Open", True),
+        (None, "Closed", True),
+        (None, "Closing", False),
+        ("Closing", "Closing", True),
+        ("Open", "Closing", False),
+        ("Closing", "Open", True),
+    ],
+)
+def test_a_queue_can_be_made_open_or_closed_only(
+    before: str | None, after: str, allowed: bool
+) -> None:
+    old = None if before is None else {**queue(), "status": {"state": before}}
+    problems = check_queue({**queue(), "status": {"state": after}}, QUEUES, old)
+    assert [format_path(one.path) for one in problems] == ([] if allowed else ["status.state"])
+
+
+def test_a_place_in_the_tree_is_asked_about_again_only_when_it_changes() -> None:
+    queues = {**QUEUES, "upper": {"spec": {"capability": {"cpu": 2}}}}
+    large = queue("lower", parent="upper", capability={"cpu": "3"})
+    heavier = queue("lower", parent="upper", capability={"cpu": "3"}, weight=2)
+    assert check_queue(large, queues) != []
+    assert check_queue(heavier, queues, large) == []
 
 
 @pytest.mark.parametrize(

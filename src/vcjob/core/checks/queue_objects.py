@@ -1,4 +1,4 @@
-"""What must hold for a Queue: amounts that fit each other, a place in the tree of Queues.
+"""What must hold for a Queue: amounts that fit each other, a state, a place in the tree of Queues.
 
 Source: admission.md section 5, "Queue". How deep the tree may be is left to whoever schedules.
 """
@@ -9,23 +9,32 @@ import msgspec
 
 from vcjob.api.defaults import DEFAULT_QUEUE
 from vcjob.api.kinds import QUEUE
-from vcjob.api.problems import Path, Problem
+from vcjob.api.problems import Problem
 from vcjob.api.quantity import parse_quantity
 from vcjob.api.schema.fields import check_fields
 from vcjob.api.schema.readable import readable_part
 from vcjob.api.schema.support import RECORDS
-from vcjob.api.suggestions import suggest
 from vcjob.api.types import Object
+from vcjob.core.checks.queue_tree import (
+    CAPABILITY,
+    DESERVED,
+    GUARANTEE,
+    check_hierarchy,
+    check_parent,
+    check_tree_amounts,
+    children_of,
+    parent_of,
+    part_of,
+    pods_in,
+)
 from vcjob.core.checks.queues import ROOT_QUEUE
 
 ALWAYS_THERE = (DEFAULT_QUEUE, ROOT_QUEUE)
 """Queues that cannot be deleted: every Job falls back on them."""
 
-_PARENT = ("spec", "parent")
-_GUARANTEE = ("spec", "guarantee", "resource")
-_DESERVED = ("spec", "deserved")
-_CAPABILITY = ("spec", "capability")
-_ASCENDING = ((_GUARANTEE, _DESERVED), (_GUARANTEE, _CAPABILITY), (_DESERVED, _CAPABILITY))
+_ASCENDING = ((GUARANTEE, DESERVED), (GUARANTEE, CAPABILITY), (DESERVED, CAPABILITY))
+_IN_TREE = (GUARANTEE, DESERVED, CAPABILITY)
+_STATES = ("Open", "Closed")
 
 
 def check_queue(
@@ -36,28 +45,40 @@ def check_queue(
     ``queues`` are those that there are, by name; None leaves out the rules that need them.
     """
     fields = [_lenient(problem) for problem in check_fields(queue, RECORDS[QUEUE])]
-    readable = readable_part(queue, RECORDS[QUEUE])
-    before = None if old is None else _parent(readable_part(old, RECORDS[QUEUE]))
-    rules = [*_check_amounts(readable)]
-    if queues is not None and before != _parent(readable):
-        rules += _check_parent(readable, queues)
+    new = readable_part(queue, RECORDS[QUEUE])
+    before = None if old is None else readable_part(old, RECORDS[QUEUE])
+    rules = [*_check_state(new, before), *_check_amounts(new)]
+    if before is None or _annotations(before) != _annotations(new):
+        rules += check_hierarchy(new, queues)
+    if queues is not None:
+        if before is None or parent_of(before) != parent_of(new):
+            rules += check_parent(new, queues)
+        if before is None or _in_tree(before) != _in_tree(new):
+            rules += check_tree_amounts(new, queues)
     wrong = {problem.path for problem in fields}
     return [*fields, *(problem for problem in rules if problem.path not in wrong)]
 
 
 def queue_removal_problems(name: str, queues: Mapping[str, Object] | None) -> list[Problem]:
-    """Why a Queue must not be deleted; without ``queues`` its children are not known."""
+    """Why a Queue must not be deleted, or not lightly; without ``queues`` little is known."""
     if name in ALWAYS_THERE:
         return [Problem(f'the queue "{name}" cannot be deleted: every Job needs it')]
-    children = sorted(child for child, other in (queues or {}).items() if _parent(other) == name)
-    if not children:
-        return []
-    return [
-        Problem(
-            f'the queue "{name}" has queues below it',
-            hint=f"delete these first: {', '.join(children[:10])}",
-        )
-    ]
+    if children := children_of(name, queues or {}):
+        return [
+            Problem(
+                f'the queue "{name}" has queues below it',
+                hint=f"delete these first: {', '.join(children[:10])}",
+            )
+        ]
+    if pods := pods_in((queues or {}).get(name) or {}):
+        return [
+            Problem(
+                f'the queue "{name}" still has {pods} pods: they run on, but no pod of their Jobs '
+                "is made or started anew until it is there again",
+                warning=True,
+            )
+        ]
+    return []
 
 
 def _lenient(problem: Problem) -> Problem:
@@ -67,10 +88,19 @@ def _lenient(problem: Problem) -> Problem:
     return problem
 
 
+def _check_state(queue: Object, old: Object | None) -> Iterator[Problem]:
+    """A state that is asked for; Closing and Unknown are found, by whoever closes queues."""
+    state = _state(queue)
+    if state and state not in _STATES and (old is None or state != _state(old)):
+        yield Problem(
+            f'a queue cannot be made "{state}"', ("status", "state"), "it is Open or Closed"
+        )
+
+
 def _check_amounts(queue: Object) -> Iterator[Problem]:
     for lower, upper in _ASCENDING:
-        most = _part(queue, upper)
-        for resource, amount in _part(queue, lower).items():
+        most = part_of(queue, upper)
+        for resource, amount in part_of(queue, lower).items():
             if resource in most and parse_quantity(amount) > parse_quantity(most[resource]):
                 yield Problem(
                     f"{amount} {resource} is more than the {most[resource]} of {'.'.join(upper)}",
@@ -79,45 +109,13 @@ def _check_amounts(queue: Object) -> Iterator[Problem]:
                 )
 
 
-def _check_parent(queue: Object, queues: Mapping[str, Object]) -> Iterator[Problem]:
-    name = (queue.get("metadata") or {}).get("name")
-    parent = _parent(queue)
-    if not parent or parent == ROOT_QUEUE:
-        return
-    if parent == name:
-        yield Problem("a queue cannot be its own parent", _PARENT)
-    elif parent not in queues:
-        hint = suggest(parent, queues) or "create the parent first"
-        yield Problem(f'there is no queue "{parent}"', _PARENT, hint)
-    elif name in _ancestors(parent, queues):
-        yield Problem(f'the queue "{parent}" is below this one already', _PARENT)
-    elif _has_pods(queues[parent]):
-        yield Problem(
-            f'the queue "{parent}" has pods of its own and cannot have queues below it',
-            _PARENT,
-            "wait until its Jobs have ended, or choose another parent",
-        )
+def _state(queue: Object) -> str:
+    return (queue.get("status") or {}).get("state") or ""
 
 
-def _ancestors(name: str, queues: Mapping[str, Object]) -> set[str]:
-    found: set[str] = set()
-    while name and name not in found:
-        found.add(name)
-        name = _parent(queues.get(name) or {})
-    return found
+def _annotations(queue: Object) -> Object:
+    return (queue.get("metadata") or {}).get("annotations") or {}
 
 
-def _has_pods(queue: Object) -> bool:
-    status = queue.get("status") or {}
-    return bool(parse_quantity((status.get("allocated") or {}).get("pods") or 0))
-
-
-def _parent(queue: Object) -> str:
-    return (queue.get("spec") or {}).get("parent") or ""
-
-
-def _part(queue: Object, path: Path) -> Object:
-    value: Object = queue
-    for key in path:
-        value = value.get(key) or {}  # type: ignore[arg-type]
-    return value
+def _in_tree(queue: Object) -> tuple[object, ...]:
+    return parent_of(queue), *(part_of(queue, path) for path in _IN_TREE)
