@@ -9,15 +9,20 @@ from vcjob.api.schema.types import (
     BOOLEAN,
     INTEGER,
     INTEGER_OR_TEXT,
+    LABELS,
+    PORT,
     TEXT,
     ListOf,
     MapOf,
     Record,
+    choice,
     field,
     record,
     required,
 )
-from vcjob.local.apiserver.schemas.parts import kept
+from vcjob.local.apiserver.schemas.parts import OBJECT_REFERENCE, kept
+
+_PROTOCOL = choice("TCP", "UDP", "SCTP")
 
 _SERVICE_PORT = record(
     "ServicePort",
@@ -25,14 +30,14 @@ _SERVICE_PORT = record(
         "appProtocol": TEXT,
         "name": TEXT,
         "nodePort": INTEGER,
-        "port": required(INTEGER, "Port of the Service."),
-        "protocol": field(TEXT, "TCP, UDP or SCTP.", default="TCP"),
+        "port": required(PORT, "Port of the Service."),
+        "protocol": field(_PROTOCOL, "TCP, UDP or SCTP.", default="TCP"),
         "targetPort": field(INTEGER_OR_TEXT, "Port of the pods."),
     },
 )
 
 _POLICY_PORT = record(
-    "NetworkPolicyPort", {"port": INTEGER_OR_TEXT, "endPort": INTEGER, "protocol": TEXT}
+    "NetworkPolicyPort", {"port": INTEGER_OR_TEXT, "endPort": PORT, "protocol": _PROTOCOL}
 )
 
 _POLICY_PEER = record(
@@ -42,6 +47,27 @@ _POLICY_PEER = record(
         "namespaceSelector": LABEL_SELECTOR,
         "ipBlock": record("IPBlock", {"cidr": required(TEXT), "except": ListOf(TEXT)}),
     },
+)
+
+_ENDPOINT = record(
+    "Endpoint",
+    {
+        "addresses": required(ListOf(TEXT, min_items=1), "Where it is."),
+        "conditions": record(
+            "EndpointConditions", {"ready": BOOLEAN, "serving": BOOLEAN, "terminating": BOOLEAN}
+        ),
+        "deprecatedTopology": MapOf(TEXT),
+        "hints": ANYTHING,
+        "hostname": TEXT,
+        "nodeName": TEXT,
+        "targetRef": OBJECT_REFERENCE,
+        "zone": TEXT,
+    },
+)
+
+_ENDPOINT_PORT = record(
+    "EndpointPort",
+    {"appProtocol": TEXT, "name": TEXT, "port": PORT, "protocol": _PROTOCOL},
 )
 
 OF_KINDS: Mapping[Kind, Record] = {
@@ -68,11 +94,14 @@ OF_KINDS: Mapping[Kind, Record] = {
                         ListOf(_SERVICE_PORT, keys=("port", "protocol")), "Ports of the Service."
                     ),
                     "publishNotReadyAddresses": BOOLEAN,
-                    "selector": field(MapOf(TEXT), "Labels of the pods that it names."),
+                    "selector": field(LABELS, "Labels of the pods that it names."),
                     "sessionAffinity": TEXT,
                     "sessionAffinityConfig": ANYTHING,
                     "trafficDistribution": TEXT,
-                    "type": field(TEXT, "ClusterIP, NodePort, LoadBalancer or ExternalName."),
+                    "type": field(
+                        choice("ClusterIP", "NodePort", "LoadBalancer", "ExternalName"),
+                        "ClusterIP, NodePort, LoadBalancer or ExternalName.",
+                    ),
                 },
             ),
             "status": ANYTHING,
@@ -82,9 +111,9 @@ OF_KINDS: Mapping[Kind, Record] = {
     ENDPOINT_SLICE: kept(
         "EndpointSlice",
         {
-            "addressType": required(TEXT, "IPv4, IPv6 or FQDN."),
-            "endpoints": ListOf(ANYTHING),
-            "ports": ListOf(ANYTHING),
+            "addressType": required(choice("IPv4", "IPv6", "FQDN"), "IPv4, IPv6 or FQDN."),
+            "endpoints": ListOf(_ENDPOINT),
+            "ports": ListOf(_ENDPOINT_PORT),
         },
         "Addresses behind a Service.",
     ),
@@ -95,7 +124,7 @@ OF_KINDS: Mapping[Kind, Record] = {
                 "NetworkPolicySpec",
                 {
                     "podSelector": field(LABEL_SELECTOR, "Pods that the policy is for."),
-                    "policyTypes": ListOf(TEXT),
+                    "policyTypes": ListOf(choice("Ingress", "Egress")),
                     "ingress": ListOf(
                         record(
                             "NetworkPolicyIngressRule",

@@ -6,7 +6,8 @@ from vcjob.api.kinds import LEASE, NAMESPACE, NODE, SERVICE_ACCOUNT, Kind
 from vcjob.api.schema.types import (
     ANYTHING,
     BOOLEAN,
-    INTEGER,
+    COUNT,
+    POSITIVE,
     RESOURCES,
     TEXT,
     TIME,
@@ -74,8 +75,8 @@ OF_KINDS: Mapping[Kind, Record] = {
                 {
                     "acquireTime": TIME,
                     "holderIdentity": TEXT,
-                    "leaseDurationSeconds": INTEGER,
-                    "leaseTransitions": INTEGER,
+                    "leaseDurationSeconds": POSITIVE,
+                    "leaseTransitions": COUNT,
                     "preferredHolder": TEXT,
                     "renewTime": TIME,
                     "strategy": TEXT,
