@@ -185,10 +185,13 @@ def cluster(directory: Path, *, volcano: bool = True) -> Iterator[Cluster]:
 
 
 class Operator:
-    """A process; what it logs is kept, and can be waited for."""
+    """A process; what it logs is kept, and can be waited for.
 
-    def __init__(self, config: Path, *more: str) -> None:
-        arguments = ["operator", "--kubeconfig", str(config), "--health-address", "127.0.0.1:0"]
+    ``command`` may be another one of vcjob that takes the same options.
+    """
+
+    def __init__(self, config: Path, *more: str, command: str = "operator") -> None:
+        arguments = [command, "--kubeconfig", str(config), "--health-address", "127.0.0.1:0"]
         self.process = subprocess.Popen(
             [sys.executable, "-m", "vcjob", *arguments, *more],
             stdin=subprocess.DEVNULL,

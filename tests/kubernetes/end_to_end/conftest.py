@@ -2,16 +2,15 @@
 
 import asyncio
 import contextlib
-import signal
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import yaml
 from cli_runs import environment, run
-from end_to_end.target import Target, ask, install_definitions
-from operators import Operator, operators
+from end_to_end.operating import Operating, Webhook, webhook_of_tests
+from end_to_end.target import Target, ask, install_definitions, wait_for_queue
+from operators import operators
 
 
 @pytest.fixture(scope="session")
@@ -49,25 +48,9 @@ async def _install(target: Target, directory: Path) -> None:
         await install_definitions(cluster, [one for one in yaml.safe_load_all(printed.out) if one])
 
 
-@dataclass
-class Operating:
-    """The operator that the tests started."""
-
-    start: Callable[[], Operator]
-    process: Operator
-
-    def kill(self) -> None:
-        """End it as a crash would."""
-        self.process.end(signal.SIGKILL)
-
-    def start_again(self) -> None:
-        """Start another one."""
-        self.process = self.start()
-
-
 @pytest.fixture(scope="session")
 def operator(target: Target, pytestconfig: pytest.Config) -> Iterator[Operating | None]:
-    """The operator at work; None where controller and webhook are installed."""
+    """The operator at work; None where one is installed."""
     if pytestconfig.getoption("installed"):
         yield None
         return
@@ -76,6 +59,21 @@ def operator(target: Target, pytestconfig: pytest.Config) -> Iterator[Operating 
         # Nobody else is to lead, so that one that is killed is followed at once.
         options = ("--scheduler=volcano", "--no-leader-elect", *context)
         operating = Operating(lambda: begin(*options), begin(*options))
-        operating.process.says("the Queue default")
+        asyncio.run(wait_for_queue(target))
         yield operating
         assert operating.process.end() == 0
+
+
+@pytest.fixture(scope="session")
+def webhook(
+    target: Target,
+    operator: Operating | None,
+    pytestconfig: pytest.Config,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Webhook | None]:
+    """A webhook that nobody but the tests ask; None where one is installed."""
+    if pytestconfig.getoption("installed"):
+        yield None
+        return
+    with webhook_of_tests(target, tmp_path_factory.mktemp("webhook")) as made:
+        yield made

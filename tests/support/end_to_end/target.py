@@ -8,8 +8,9 @@ from typing import TypeVar
 
 from end_to_end.recording import write
 from end_to_end.world import World
-from vcjob.api.kinds import CUSTOM_RESOURCE_DEFINITION, POD_GROUP, Kind
+from vcjob.api.kinds import CUSTOM_RESOURCE_DEFINITION, POD_GROUP, QUEUE, Kind
 from vcjob.api.types import Object
+from vcjob.cli.following import changes
 from vcjob.controller.cluster import AlreadyExists, NotFound
 from vcjob.kubernetes.cluster import KubernetesCluster
 from vcjob.kubernetes.errors import NotServed
@@ -20,6 +21,7 @@ Story = Callable[[World], Awaitable[T]]
 """What a test has happen in a namespace of its own."""
 
 _STORY_SECONDS = 45.0
+_QUEUE_SECONDS = 30.0
 _SCHEDULERS_TURN_SECONDS = 5.0
 """How long a scheduler may take to say something about a PodGroup; Volcano's takes one."""
 RESOURCE_QUOTA = Kind("", "v1", "ResourceQuota", "resourcequotas")
@@ -113,6 +115,14 @@ async def ask(bare: Target, *, seeks_scheduler: bool) -> Target:
             has_quotas=await _has_quotas(cluster),
             has_scheduler=seeks_scheduler and await _has_scheduler(cluster),
         )
+
+
+async def wait_for_queue(target: Target) -> None:
+    """Wait until there is the Queue that every Job is in which names none."""
+    async with target.cluster() as cluster, asyncio.timeout(_QUEUE_SECONDS):
+        async for _, queue in changes(cluster, QUEUE):
+            if queue["metadata"]["name"] == "default":
+                return
 
 
 async def _has_quotas(cluster: KubernetesCluster) -> bool:

@@ -238,9 +238,22 @@ class World:
         """Delete a pod."""
         await self.cluster.delete(POD, self.namespace, name)
 
-    async def patch_job(self, name: str, patch: Object) -> None:
+    async def try_job(self, job: Object) -> Object:
+        """Have the server judge a new Job without keeping it; returns what it would keep."""
+        metadata = {**job["metadata"], "namespace": self.namespace}
+        answer = await self.cluster.connection.request(
+            "POST",
+            object_path(JOB, self.namespace),
+            Asked("create", JOB, self.namespace),
+            query=[("dryRun", "All")],
+            body=msgspec.json.encode({**job, "metadata": metadata}),
+        )
+        kept: Object = msgspec.json.decode(answer.body)
+        return kept
+
+    async def patch_job(self, name: str, patch: Object) -> Object:
         """Change a Job."""
-        await self.cluster.patch(JOB, self.namespace, name, patch)
+        return await self.cluster.patch(JOB, self.namespace, name, patch)
 
     async def command(self, job: str, action: str) -> None:
         """Give an order about a Job."""
