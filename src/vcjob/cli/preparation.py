@@ -18,6 +18,7 @@ from vcjob.core.blueprint import Blueprint
 from vcjob.core.scale import InvalidScaling, parse_scalings, scale, task_names
 from vcjob.local.agent.fields import unsupported
 from vcjob.local.machine_view import MachineView
+from vcjob.local.network.addresses import MOST_PODS
 from vcjob.local.sandbox.launcher import BindMount, search_path
 from vcjob.local.sandbox.machine import Machine
 from vcjob.local.sandbox.paths import UnsafePath
@@ -36,6 +37,8 @@ def obstacles(loaded: Loaded, view: MachineView) -> Iterator[Problem]:
     """What only shows with this machine and the installed plugins in view."""
     yield from plugin_problems(loaded.jobs, installed_plugins(third_party=True))
     yield from jobs_without_pods(loaded.jobs)
+    yield from more_pods_than_addresses(loaded.jobs)
+    yield from texts_no_program_can_be_given(loaded.jobs)
     for job in loaded.jobs:
         for number, task in enumerate(job.defaulted["spec"]["tasks"]):
             path = ("spec", "tasks", number, "template")
@@ -112,18 +115,64 @@ def jobs_without_pods(jobs: Iterable[LoadedJob]) -> Iterator[Problem]:
             )
 
 
+def more_pods_than_addresses(jobs: Iterable[LoadedJob]) -> Iterator[Problem]:
+    """An error at the first task that this machine has no more addresses for."""
+    pods = 0
+    for job in jobs:
+        for number, task in enumerate(job.defaulted["spec"]["tasks"]):
+            pods += task["replicas"]
+            if pods > MOST_PODS:
+                yield job.document.place(
+                    Problem(
+                        f"the tasks up to this one make {pods} pods together, but this machine has "
+                        f"addresses for {MOST_PODS}",
+                        ("spec", "tasks", number, "replicas"),
+                        "run fewer: --scale TASK=N",
+                    )
+                )
+                return
+
+
+def texts_no_program_can_be_given(jobs: Iterable[LoadedJob]) -> Iterator[Problem]:
+    """Arguments and variables with a NUL, which ends a text for every program (execve(2))."""
+    for path, container, job in _containers(jobs):
+        texts: list[tuple[Path, str]] = [
+            ((field, position), text)
+            for field in ("command", "args")
+            for position, text in enumerate(container.get(field) or ())
+        ]
+        texts += [
+            (("env", position, "value"), entry.get("value") or "")
+            for position, entry in enumerate(container.get("env") or ())
+        ]
+        for below, text in texts:
+            if "\0" in text:
+                yield job.document.place(
+                    Problem(
+                        "no program can be given a text with the character U+0000",
+                        (*path, *below),
+                        "leave it out, or put it in a file (a ConfigMap's binaryData)",
+                    )
+                )
+
+
 def invisible_programs(
     jobs: Iterable[LoadedJob], machine: Machine, binds: Sequence[BindMount]
 ) -> Iterator[Problem]:
     """Programs and scripts that a container of the Jobs will not find, with the cures."""
+    for path, container, job in _containers(jobs):
+        if problem := _invisible(container, (*path, "command"), machine, binds):
+            yield job.document.place(problem)
+
+
+def _containers(jobs: Iterable[LoadedJob]) -> Iterator[tuple[Path, Object, LoadedJob]]:
     for job in jobs:
         for number, task in enumerate(job.defaulted["spec"]["tasks"]):
             spec = task["template"]["spec"]
             for field in ("initContainers", "containers"):
+                path = ("spec", "tasks", number, "template", "spec", field)
                 for position, container in enumerate(spec.get(field) or ()):
-                    path = ("spec", "tasks", number, "template", "spec", field, position, "command")
-                    if problem := _invisible(container, path, machine, binds):
-                        yield job.document.place(problem)
+                    yield (*path, position), container, job
 
 
 def refused_host_paths(jobs: Iterable[LoadedJob], allowed: Sequence[Allowed]) -> Iterator[Problem]:

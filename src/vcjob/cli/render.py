@@ -6,6 +6,8 @@ import click
 
 from vcjob.api.kinds import PRIORITY_CLASS
 from vcjob.api.problems import Problem
+from vcjob.api.schema.readable import readable_part
+from vcjob.api.schema.support import RECORDS
 from vcjob.api.types import MalformedObject
 from vcjob.cli.documents import write_json, write_yaml
 from vcjob.cli.exit_codes import ExitCode
@@ -83,8 +85,12 @@ def _blueprints(
 
 def _priorities(loaded: Loaded) -> dict[str, int]:
     """Values of the PriorityClasses that the files bring along, by name."""
-    return {
-        other.object["metadata"]["name"]: other.object.get("value", 0)
-        for other in loaded.others
-        if other.kind == PRIORITY_CLASS
-    }
+    values = {}
+    for other in loaded.others:
+        if other.kind != PRIORITY_CLASS:
+            continue
+        readable = readable_part(other.object, RECORDS[PRIORITY_CLASS])
+        name = (readable.get("metadata") or {}).get("name")
+        if name:
+            values[name] = readable.get("value") or 0
+    return values

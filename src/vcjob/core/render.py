@@ -21,6 +21,7 @@ def blueprint_to_render(
     a name that a server would complete (``generateName``) is completed in a way that is always the
     same. Raises MalformedObject.
     """
+    Job.of(job)  # so that what is read from it below has the right types
     named = dict(job)
     metadata = dict(job.get("metadata") or {})
     namespace = metadata.get("namespace") or "default"

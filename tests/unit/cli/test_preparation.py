@@ -4,7 +4,13 @@ import pytest
 import yaml
 
 from vcjob.cli.manifests import Loaded, load
-from vcjob.cli.preparation import hidden_host_lists, refused_host_paths
+from vcjob.cli.preparation import (
+    hidden_host_lists,
+    more_pods_than_addresses,
+    refused_host_paths,
+    texts_no_program_can_be_given,
+)
+from vcjob.local.network.addresses import MOST_PODS
 from vcjob.local.sandbox.launcher import BindMount
 from vcjob.local.volumes.host_paths import Allowed
 
@@ -79,3 +85,54 @@ def test_showing_something_in_place_of_the_host_lists_draws_a_warning(
     jobs = loaded(tmp_path, {"path": "/x"}, plugins).jobs
     problems = list(hidden_host_lists(jobs, [BindMount(str(tmp_path), target)]))
     assert [problem.warning for problem in problems] == [True] * warns
+
+
+JOB_OF_TWO_TASKS = """\
+apiVersion: batch.volcano.sh/v1alpha1
+kind: Job
+metadata: {name: j}
+spec:
+  tasks:
+  - name: a
+    replicas: REPLICAS
+    template: &template
+      spec:
+        initContainers:
+        - {name: i, image: x, command: ["true"]}
+        containers:
+        - {name: c, image: x, command: ["true"], args: [a], env: [{name: V, value: b}]}
+  - {name: b, replicas: 1, template: *template}
+"""
+
+
+@pytest.mark.parametrize("replicas", [MOST_PODS - 1, MOST_PODS, 2**31 - 1])
+def test_more_pods_than_this_machine_has_addresses_for_are_refused_before_any_is_made(
+    tmp_path: Path, replicas: int
+) -> None:
+    manifest = tmp_path / "job.yaml"
+    manifest.write_text(JOB_OF_TWO_TASKS.replace("REPLICAS", str(replicas)))
+    problems = list(more_pods_than_addresses(load([str(manifest)]).jobs))
+    if replicas < MOST_PODS:
+        assert problems == []
+    else:
+        (problem,) = problems
+        assert str(MOST_PODS) in problem.message
+        assert problem.path[2:] == (int(replicas == MOST_PODS), "replicas")
+
+
+@pytest.mark.parametrize(
+    ("text", "with_nul", "path"),
+    [
+        ('["true"]}', '["t\\0"]}', ("initContainers", 0, "command", 0)),
+        ("args: [a]", 'args: ["\\0"]', ("containers", 0, "args", 0)),
+        ("value: b", 'value: "\\0"', ("containers", 0, "env", 0, "value")),
+    ],
+)
+def test_a_text_that_no_program_can_be_given_is_refused_where_it_stands(
+    tmp_path: Path, text: str, with_nul: str, path: tuple[str | int, ...]
+) -> None:
+    manifest = tmp_path / "job.yaml"
+    manifest.write_text(JOB_OF_TWO_TASKS.replace("REPLICAS", "1").replace(text, with_nul, 1))
+    problems = list(texts_no_program_can_be_given(load([str(manifest)]).jobs))
+    assert {problem.path[-len(path) :] for problem in problems} == {path}
+    assert not any(problem.warning for problem in problems)

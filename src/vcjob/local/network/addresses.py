@@ -15,6 +15,9 @@ NODE_ADDRESS = POD_SUBNET[1]
 _FIRST_POD = 2
 _QUARANTINE = 1024
 
+MOST_PODS = POD_SUBNET.num_addresses - 1 - _FIRST_POD
+"""How many pods can have an address at the same time."""
+
 
 class SubnetFull(VcjobError):
     """Every pod address is taken."""
