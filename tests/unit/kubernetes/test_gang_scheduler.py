@@ -665,3 +665,27 @@ def test_a_gang_that_is_gone_before_it_started_leaves_its_room_to_others() -> No
         assert await world.phase("other") == "Inqueue"
 
     play(scenario)
+
+
+@pytest.mark.parametrize("ends", ["admitted", "gone"])
+def test_where_a_queue_keeps_its_order_pods_beyond_a_minimum_do_not_pass_a_gang(ends: str) -> None:
+    async def scenario(world: World) -> None:
+        await world.nodes("5")
+        await world.queue("team", dequeueStrategy="fifo")
+        await world.foreign("web", "node-0", "2")
+        await world.job("elastic", task("worker", 3), minAvailable=2, queue="team", pods=False)
+        await world.job("large", task("worker", 2), queue="team")
+        await world.pods("elastic")
+        await world.bind()
+        assert await world.phase("elastic") == "Running"
+        assert await world.let_go() == {"web", "elastic-worker-0", "elastic-worker-1"}
+        if ends == "gone":
+            name = (await world.group("large"))["metadata"]["name"]
+            await world.store.delete(POD_GROUP, "default", name)
+            await world.settle()
+        else:
+            await world.turns("Succeeded", "web")
+            assert await world.phase("large") == "Inqueue"
+        assert "elastic-worker-2" in await world.let_go()
+
+    play(scenario)

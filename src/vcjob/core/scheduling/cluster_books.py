@@ -74,8 +74,11 @@ class ClusterBooks:
         key = key_of(group)
         old = self.ledger.gangs.get(key)
         asked = (old.uid, old.asks) if old and old.phase == "Inqueue" else None
+        queue = old.queue if old and old.waits else ""
         self.ledger.enter_group(group, gone=gone)
         new = self.ledger.gangs.get(key)
+        if self._keeps_order(queue) and not (new and new.waits):
+            self.room_grew = True  # pods that waited behind it may follow
         if new and asked and asked[0] == new.uid and asked[1] != new.asks:
             self.grown.add(key)
 
@@ -219,12 +222,18 @@ class ClusterBooks:
     def _that_fit(
         self, gang: BookedGang, pods: list[BookedPod], leftover: Leftover
     ) -> Iterator[BookedPod]:
-        """As many of the pods as there is room for, largest first."""
+        """As many of the pods as there is room for, largest first; none before a gang in order."""
+        waiting = (self.ledger.gangs[key].queue for key in self.ledger.waiting)
+        if self._keeps_order(gang.queue) and gang.queue in waiting:
+            return
         counts = Counter(pod.task for pod in pods)
         sizes = self._jobs.sizes(gang, counts, self.nodes.place().capacity)
         for task in sorted(counts, key=lambda one: (-sizes[one], one)):
             fits = leftover.take(gang.queue, self._jobs.shape(gang, task), counts[task])
             yield from [pod for pod in pods if pod.task == task][:fits]
+
+    def _keeps_order(self, queue: str) -> bool:
+        return queue in self._queues and self._queues[queue].strict_order
 
     def _place(self, counts: _Counts) -> Nodes:
         """The nodes without what is held for gangs that count."""
