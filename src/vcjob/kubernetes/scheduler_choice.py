@@ -90,7 +90,7 @@ class SchedulerChoice:
     async def changed(self) -> None:
         """Return when it is another; ``choose`` then tells who."""
         if self._wanted != AUTO:
-            await asyncio.Event().wait()
+            await self._say_what_does_not_fit()
         loop = asyncio.get_running_loop()
         seen = loop.time()
         while True:
@@ -110,11 +110,39 @@ class SchedulerChoice:
                 )
                 return
 
+    async def _say_what_does_not_fit(self) -> None:
+        """Look for ever whether who was named is who works, which nothing follows from."""
+        while True:
+            holding = await self._look()
+            if holding is not None:
+                doubt = self._doubt(holding)
+                self._readiness.meet(Condition.SCHEDULER, self._told + doubt, warn=bool(doubt))
+            certain = holding is not Holding.UNCERTAIN
+            await asyncio.sleep(self._look_again_seconds if certain else self._look_seconds)
+
+    def _doubt(self, holding: Holding) -> str:
+        holder = self._sightings.lease.holder_identity
+        if self._wanted == GangScheduling.BUILTIN and holding is Holding.HELD:
+            return (
+                f", but {holder} renews the Lease {_SHOWN}: two decide about the same gangs. Stop "
+                "Volcano's scheduler, or say --scheduler auto or volcano"
+            )
+        gone = holding in (Holding.FREE, Holding.ABANDONED)
+        if self._wanted == GangScheduling.VOLCANO and gone:
+            return (
+                f", but nobody renews the Lease {_SHOWN}: no Job starts before Volcano's scheduler "
+                "works. Without it say --scheduler auto or builtin; with leader election turned "
+                "off it cannot be seen"
+            )
+        return ""
+
     async def _look(self) -> Holding | None:
         """What is known of the Lease; None if it cannot be read."""
         try:
             lease = await read_lease(self._cluster, NAMESPACE, SCHEDULER_LEASE)
         except Forbidden as error:
+            if self._wanted != AUTO:
+                return None  # it is not needed
             self._readiness.fail(
                 Condition.SCHEDULER,
                 "whether Volcano's scheduler works cannot be told: grant the verb get on leases of "
@@ -124,7 +152,8 @@ class SchedulerChoice:
         except ClusterError as error:
             _log.warning("the Lease %s cannot be read: %s", _SHOWN, error)
             return None
-        self._readiness.meet(Condition.SCHEDULER, self._told)
+        if self._wanted == AUTO:
+            self._readiness.meet(Condition.SCHEDULER, self._told)
         return self._sightings.look(lease, asyncio.get_running_loop().time())
 
     def _tell(self, chosen: GangScheduling, why: str) -> GangScheduling:

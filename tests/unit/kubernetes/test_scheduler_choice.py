@@ -25,8 +25,18 @@ VOLCANO, BUILTIN = GangScheduling.VOLCANO, GangScheduling.BUILTIN
 QUICK = {"look": 0.005, "look_again": 0.005}
 
 
-def new_store() -> Store:
-    return Store(lambda: 1_800_000_000.0)
+class Looked(Store):
+    """A store that counts how often a Lease was looked at."""
+
+    looks = 0
+
+    async def get(self, kind: Any, namespace: str, name: str) -> Object:
+        self.looks += kind == LEASE
+        return await super().get(kind, namespace, name)
+
+
+def new_store() -> Looked:
+    return Looked(lambda: 1_800_000_000.0)
 
 
 async def hold(store: Store, holder: str, seconds: int = 15) -> None:
@@ -88,6 +98,59 @@ def test_without_a_holder_that_renews_gangs_are_ours(left: str | None) -> None:
         if left is not None:
             await hold(store, left, seconds=1)
         assert await SchedulerChoice(store, "auto", Readiness(), **QUICK).choose() is BUILTIN
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize(
+    ("wanted", "works", "said"),
+    [
+        (VOLCANO, False, "no Job starts before Volcano's scheduler works"),
+        (VOLCANO, True, ""),
+        (BUILTIN, False, ""),
+        (BUILTIN, True, "volcano-scheduler-x renews the Lease volcano-system/volcano: two decide"),
+    ],
+)
+def test_a_choice_that_does_not_fit_what_is_there_is_kept_and_told(
+    wanted: GangScheduling, works: bool, said: str
+) -> None:
+    async def scenario() -> None:
+        store, readiness = new_store(), Readiness()
+        choice = SchedulerChoice(store, wanted.value, readiness, **QUICK)
+        async with contextlib.AsyncExitStack() as stack:
+            if works:
+                await stack.enter_async_context(renewing(store))
+            await choice.choose()
+            looking = asyncio.create_task(choice.changed())
+            looks = store.looks + 10
+            async with asyncio.timeout(10):
+                while store.looks < looks:  # noqa: ASYNC110 - what is waited for is not ours to signal
+                    await asyncio.sleep(0.001)
+            assert not looking.done()
+            assert readiness.ready
+            assert (said in readiness.text()) if said else ("but" not in readiness.text())
+            assert choice.chosen is wanted
+            looking.cancel()
+            await asyncio.gather(looking, return_exceptions=True)
+
+    asyncio.run(scenario())
+
+
+def test_without_the_right_to_look_a_choice_is_taken_as_it_is() -> None:
+    class Closed(Store):
+        async def get(self, kind: object, namespace: str, name: str) -> Object:
+            raise Forbidden("no")
+
+    async def scenario() -> None:
+        readiness = Readiness()
+        choice = SchedulerChoice(Closed(lambda: 0.0), "volcano", readiness, **QUICK)
+        await choice.choose()
+        looking = asyncio.create_task(choice.changed())
+        await asyncio.wait({looking}, timeout=0.05)
+        assert not looking.done()
+        assert readiness.ready
+        looking.cancel()
+        await asyncio.gather(looking, return_exceptions=True)
 
     asyncio.run(scenario())
 
