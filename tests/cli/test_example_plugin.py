@@ -1,29 +1,19 @@
 """examples/plugin/ as its users have it: installed as a package beside vcjob."""
 
 import os
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from cli_runs import run
+from example_plugin import EXAMPLE, install_example
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "plugin"
 MANIFEST = EXAMPLE / "job.yaml"
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A directory with the installed example. Built without the network, with what is here."""
-    source = tmp_path_factory.mktemp("source") / "plugin"
-    shutil.copytree(EXAMPLE, source, ignore=shutil.ignore_patterns("__pycache__"))
-    target = tmp_path_factory.mktemp("site")
-    options = ["--no-index", "--no-build-isolation", "--no-deps", "--disable-pip-version-check"]
-    command = [sys.executable, "-m", "pip", "install", *options, "--target", target, source]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return target
+    """The directory with the installed example."""
+    return install_example(tmp_path_factory.mktemp("example"))
 
 
 @pytest.fixture
@@ -65,6 +55,7 @@ def test_the_plugin_is_listed_with_its_package(tmp_path: Path) -> None:
         ("--port=29400", "--port=29400", ""),
         ("--port=29400", "--prot=29400", 'did you mean "port"'),
         ("--port=29400", "--task=trainer", 'no task is called "trainer"'),
+        ("--port=29400", "--port=99999", "--port=99999 is no port"),
     ],
 )
 def test_validate_asks_the_plugin(tmp_path: Path, before: str, after: str, says: str) -> None:

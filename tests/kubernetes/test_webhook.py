@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
+from example_plugin import install_example
 from reviews import patched, review
 
 from vcjob.admission.configurations import CONFIGURATION_NAME, webhook_configurations
@@ -457,3 +458,26 @@ def test_a_port_that_is_taken_is_said(config: Path) -> None:
     assert f"vcjob: 127.0.0.1:{port} cannot be listened at: " in ended.stderr
     assert "--health-address" in ended.stderr
     assert "Traceback" not in ended.stderr
+
+
+def test_plugins_of_packages_are_known_only_where_they_are_allowed(
+    start: Callable[..., Webhook], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths = (str(install_example(tmp_path / "example")), os.environ.get("PYTHONPATH", ""))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(paths))
+    wanted = job(plugins={"torchrun": ["--port=29400"]})
+    strict, lenient = start(), start("--third-party-plugins")
+    for webhook in (strict, lenient):
+        webhook.until_ready()
+    denied = strict.ask("/jobs/validate", review(wanted))
+    assert denied["status"]["message"] == (
+        'spec.plugins.torchrun: the plugin "torchrun" of the package vcjob-torchrun 1.0 is not '
+        "used; plugins of other packages have to be allowed by whoever runs the operator and the "
+        "webhook: --third-party-plugins"
+    )
+    completed = patched(wanted, lenient.ask("/jobs/mutate", review(wanted)))
+    assert completed["spec"]["plugins"] == {"torchrun": ["--port=29400"], "svc": []}
+    assert lenient.ask("/jobs/validate", review(completed))["allowed"]
+    wrong = job(plugins={"torchrun": ["--port=0"], "svc": []})
+    denied = lenient.ask("/jobs/validate", review(wrong))
+    assert "--port=0 is no port" in denied["status"]["message"]
