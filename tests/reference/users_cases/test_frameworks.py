@@ -1,20 +1,24 @@
 """What users of such systems ran into: ranks, TF_CONFIG and Ray. Each test names its case."""
 
+import asyncio
 import json
 from typing import Any
 
 import pytest
+from reviews import respond, review
 from simulation import Simulation, simulated
 
 from vcjob.api.defaults import apply_defaults
 from vcjob.api.kinds import JOB
 from vcjob.api.problems import Problem
 from vcjob.api.types import Job, Object
+from vcjob.controller.key_pairs import make_key_pair
 from vcjob.core.blueprint import Blueprint
 from vcjob.core.check import check
 from vcjob.plugins.registry import installed_plugins
 
 REGISTRY = installed_plugins(third_party=False)
+KEYS = [asyncio.run(make_key_pair("ed25519")) for _ in range(2)]
 
 
 def job(plugins: Object, pod: Object | None = None, **tasks: int) -> Object:
@@ -196,3 +200,50 @@ def test_traps_are_told_and_refuse_nothing(manifest: Object, messages: list[str]
     assert len(found) == len(messages), found
     for problem, message in zip(found, messages, strict=True):
         assert message in problem.message
+
+
+RAY = {"containers": [{"name": "head", "image": "i", "command": ["python"]}]}
+OTHERS_KEY = ["--ssh-private-key=x", "--ssh-public-key=ssh-rsa y"]
+OWN_PORT = ["--port=22"]
+
+
+@pytest.mark.parametrize(
+    ("manifest", "says"),
+    [
+        (job({"tensorflow": ["--ps=boss"]}, worker=2), '--ps names "boss"'),
+        (job({"tensorflow": []}, ps=1, workers=2), 'task "workers" plays no role'),
+        (job({"tensorflow": []}, worker=6000), "containers do not get TF_CONFIG"),
+        (job({"pytorch": []}, worker=2), "there is no master"),
+        (job({"pytorch": []}, master=2), "each has the rank 0"),
+        (job({"pytorch": OWN_PORT, "ssh": []}, master=1), "only one program can listen at a port"),
+        (job({"mpi": []}, master=1), "there is no worker"),
+        (job({"mpi": []}, master=1, worker=9000), "the master does not get MPI_HOST"),
+        (job({"ray": []}, RAY, head=1), "replaces the command"),
+        (job({"ray": ["--headContainer=x"]}, RAY, head=1), 'no container "x"'),
+        (job({"ssh": OTHERS_KEY, "svc": []}, worker=1), "there is a private key in the manifest"),
+    ],
+)
+def test_admission_tells_a_trap_and_admits(manifest: Object, says: str) -> None:
+    """A Job that seldom does what is meant; whoever sends it to a cluster reads why."""
+    response = respond("/jobs/validate", review(manifest))
+    assert response["allowed"], response
+    assert [one for one in response["warnings"] if says in one], response["warnings"]
+
+
+TWO_KEYS = [f"--ssh-private-key={KEYS[0].private}", f"--ssh-public-key={KEYS[1].public}"]
+
+
+@pytest.mark.parametrize(
+    ("manifest", "says"),
+    [
+        (job({"ray": []}, worker=1), "there is no head"),
+        (job({"mpi": []}, worker=1), "there is no master"),
+        (job({"ray": ["--port=8265"]}, RAY, head=1), "two ports of the head have the same number"),
+        (job({"tensorflow": ["--port=65536"]}, worker=2), "--port=65536 is no port"),
+        (job({"ssh": TWO_KEYS, "svc": []}, worker=1), "does not belong to --ssh-private-key"),
+    ],
+)
+def test_admission_refuses_what_cannot_work(manifest: Object, says: str) -> None:
+    response = respond("/jobs/validate", review(manifest))
+    assert not response["allowed"]
+    assert says in response["status"]["message"]
