@@ -18,13 +18,13 @@ from yarl import URL
 
 from vcjob import __version__
 from vcjob.api.kinds import Kind
-from vcjob.controller.cluster import Unavailable
+from vcjob.controller.cluster import ClusterError, Unavailable
 from vcjob.kubernetes.credentials import Credential, Credentials
 from vcjob.kubernetes.errors import Asked, KubeconfigError, NoCredentials, Unauthorized, error_of
 from vcjob.kubernetes.failures import in_a_sentence
 from vcjob.kubernetes.routes import is_loopback, lasting_socket, proxy_of
 from vcjob.kubernetes.server import Server
-from vcjob.kubernetes.tls import tls_context
+from vcjob.kubernetes.tls import expired, tls_context
 
 JSON = "application/json"
 _CONNECT_SECONDS = 10.0
@@ -91,6 +91,7 @@ class Connection:
         self.on_call = on_call
         self._credentials = credentials or Credentials(server)
         self._sessions: dict[Credential, aiohttp.ClientSession] = {}
+        self._shown = Credential()
         self._proxy = proxy_of(server)
         self._fixed = {"User-Agent": f"vcjob/{__version__}"}
         if is_loopback(server.url):
@@ -152,7 +153,7 @@ class Connection:
         self, path: str, asked: Asked, *, protocols: Sequence[str], query: Query = ()
     ) -> AsyncIterator[aiohttp.ClientWebSocketResponse]:
         """Open a WebSocket that speaks one of ``protocols``."""
-        with in_a_sentence(self.server, asked):
+        with in_a_sentence(self.server, asked, self._expired):
             for last in (False, True):
                 session, credential = await self._session()
                 try:
@@ -166,9 +167,7 @@ class Connection:
                         )
                     break
                 except _Refused as refused:
-                    error = error_of(
-                        refused.status, refused.headers, refused.body, asked, self.name
-                    )
+                    error = self._error(refused.status, refused.headers, refused.body, asked)
                     again = isinstance(error, Unauthorized) and self._credentials.refuse(credential)
                     if last or not again:
                         raise error from refused
@@ -178,7 +177,7 @@ class Connection:
                     f"{self.name} speaks none of the protocols {', '.join(protocols)}, "
                     f"which are needed to {asked}"
                 )
-            with in_a_sentence(self.server, asked):
+            with in_a_sentence(self.server, asked, self._expired):
                 yield socket_
         finally:
             await socket_.close()
@@ -194,7 +193,7 @@ class Connection:
         timeout: aiohttp.ClientTimeout,
         body: bytes | None = None,
     ) -> AsyncIterator[aiohttp.ClientResponse]:
-        with in_a_sentence(self.server, asked):
+        with in_a_sentence(self.server, asked, self._expired):
             for last in (False, True):
                 session, credential = await self._session()
                 request = session.request(
@@ -213,7 +212,7 @@ class Connection:
                         yield response
                         return
                     content = await response.read()
-                error = error_of(response.status, response.headers, content, asked, self.name)
+                error = self._error(response.status, response.headers, content, asked)
                 again = isinstance(error, Unauthorized) and self._credentials.refuse(credential)
                 if last or not again:
                     raise error
@@ -231,6 +230,15 @@ class Connection:
             if self.on_call:
                 self.on_call(asked.verb, asked.kind, status, time.monotonic() - started)
 
+    def _error(
+        self, status: int, headers: Mapping[str, str], body: bytes, asked: Asked
+    ) -> ClusterError:
+        error = error_of(status, headers, body, asked, self.name)
+        return Unauthorized(f"{error}{self._expired()}") if status == 401 else error
+
+    def _expired(self) -> str:
+        return expired(self._shown)
+
     async def _session(self) -> tuple[aiohttp.ClientSession, Credential]:
         """A session with the client certificate of the current credential, and that credential."""
         try:
@@ -238,6 +246,7 @@ class Connection:
             shown = Credential("", credential.certificate, credential.key)
             if shown not in self._sessions:
                 self._sessions[shown] = self._new_session(shown)
+            self._shown = shown
         except KubeconfigError as error:  # now; later it may be had
             raise NoCredentials(str(error)) from error
         return self._sessions[shown], credential

@@ -87,7 +87,8 @@ class Credentials:
         try:
             token = Path(path).read_text().strip()
         except (OSError, UnicodeDecodeError) as error:
-            raise KubeconfigError(f"the token file {path} cannot be read: {error}") from error
+            reason = error.strerror if isinstance(error, OSError) else "it is no text"
+            raise KubeconfigError(f"the token file {path} cannot be read: {reason}") from error
         if not token:
             raise KubeconfigError(f"the token file {path} is empty")
         return Credential(token, self._server.certificate, self._server.key)

@@ -2,7 +2,7 @@
 
 import contextlib
 import ssl
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from urllib.parse import urlsplit
 
 import aiohttp
@@ -14,8 +14,14 @@ from vcjob.kubernetes.server import Server
 
 
 @contextlib.contextmanager
-def in_a_sentence(server: Server, asked: Asked) -> Iterator[None]:
-    """Raise what goes wrong on the way to a server as an error that says so in a sentence."""
+def in_a_sentence(
+    server: Server, asked: Asked, ours: Callable[[], str] = lambda: ""
+) -> Iterator[None]:
+    """Raise what goes wrong on the way to a server as an error that says so in a sentence.
+
+    ``ours`` is what may be wrong with our own certificate: a server that does not take it may
+    break the connection without a word.
+    """
     url = server.url
     try:
         yield
@@ -25,7 +31,7 @@ def in_a_sentence(server: Server, asked: Asked) -> Iterator[None]:
             "compare certificate-authority and server of the kubeconfig file"
         ) from error
     except aiohttp.ClientSSLError as error:
-        raise NotTrusted(f"no TLS with {url}: {_why(error.os_error)}") from error
+        raise NotTrusted(f"no TLS with {url}: {_why(error.os_error)}{ours()}") from error
     except (aiohttp.ClientProxyConnectionError, aiohttp.ClientHttpProxyError) as error:
         raise Unreachable(f"the proxy {proxy_of(server)} cannot be used: {_why(error)}") from error
     except aiohttp.ClientConnectorDNSError as error:
@@ -41,7 +47,7 @@ def in_a_sentence(server: Server, asked: Asked) -> Iterator[None]:
         raise Unavailable(f"{server.shown} did not answer in time when asked to {asked}") from error
     except aiohttp.ClientError as error:
         raise Unavailable(
-            f"the connection to {server.shown} broke when asked to {asked}: {_why(error)}"
+            f"the connection to {server.shown} broke when asked to {asked}: {_why(error)}{ours()}"
         ) from error
 
 

@@ -1,8 +1,9 @@
 """TLS towards an API server: whom we trust, and how we prove who we are."""
 
 import ssl
+from datetime import UTC, datetime
 
-from vcjob.controller.certificates import UnusableCertificate, load_chain
+from vcjob.controller.certificates import UnusableCertificate, load_chain, read_certificate
 from vcjob.kubernetes.credentials import Credential
 from vcjob.kubernetes.errors import KubeconfigError
 from vcjob.kubernetes.server import Server
@@ -24,6 +25,19 @@ def tls_context(server: Server, credential: Credential) -> ssl.SSLContext:
     if credential.certificate:
         _load(context, credential, server.name)
     return context
+
+
+def expired(credential: Credential) -> str:
+    """That a client certificate has expired, as the end of a sentence; empty if it has not."""
+    if not credential.certificate:
+        return ""
+    try:
+        until = read_certificate(credential.certificate.encode()).not_valid_after_utc
+    except UnusableCertificate:  # OpenSSL took it, and is less strict: nothing to add then
+        return ""
+    if until > datetime.now(UTC):
+        return ""
+    return f"; our client certificate expired on {until:%Y-%m-%d}: get a new kubeconfig file"
 
 
 def _load(context: ssl.SSLContext, credential: Credential, name: str) -> None:

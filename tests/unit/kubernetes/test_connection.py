@@ -4,6 +4,7 @@ import asyncio
 import socket
 import ssl
 import subprocess
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from aiohttp import web
 from canned_server import Canned, canned_server
 
 from vcjob.api.kinds import JOB, POD, QUEUE, Kind
+from vcjob.controller.certificates import make_certificate
 from vcjob.controller.cluster import (
     AlreadyExists,
     ClusterError,
@@ -315,5 +317,30 @@ def test_tls(certificate: Path, options: dict[str, Any], said: str) -> None:
             with pytest.raises((NotTrusted, NoCredentials)) as caught:
                 await ask(canned.server(**options))
             assert said in str(caught.value)
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize("cuts", [True, False], ids=["cuts", "401"])
+@pytest.mark.parametrize("days", [1, 60], ids=["expired", "good"])
+def test_that_our_certificate_has_expired_is_said_where_the_server_does_not_take_it(
+    certificate: Path, cuts: bool, days: int
+) -> None:
+    month_ago = datetime.now(UTC) - timedelta(days=30)
+    ours = make_certificate(["me"], month_ago, owner="me", valid=timedelta(days=days))
+
+    async def story() -> None:
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        context.load_cert_chain(certificate)
+        context.verify_mode = ssl.CERT_REQUIRED if cuts else ssl.CERT_NONE
+        async with canned_server(context) as canned:
+            canned.say({"message": "Unauthorized"}, 401)
+            server = canned.server(
+                unverified=True, certificate=ours.certificate.decode(), key=ours.key.decode()
+            )
+            with pytest.raises(Unavailable if cuts else Unauthorized) as caught:
+                await ask(server)
+            expired = f"our client certificate expired on {month_ago + timedelta(days=1):%Y-%m-%d}"
+            assert (expired in str(caught.value)) is (days == 1)
 
     asyncio.run(story())
