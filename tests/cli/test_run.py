@@ -25,6 +25,9 @@ STUBBORN = ("sh", "-c", "trap '' TERM; echo ready; while :; do sleep 1000; done"
         (("job.yaml", "-v", ".:/"), "choose another place"),
         (("job.yaml", "-v", ".:/proc/x"), "choose another place"),
         (("job.yaml", "-v", ".:/dev"), "choose another place"),
+        (("job.yaml", "-v", ".:/.vcjob/bin"), "choose another place"),
+        (("-", "job.yaml", "-"), "once only"),
+        (("https://example.com/job.yaml",), "curl -fsSL https://example.com/job.yaml |"),
         (("job.yaml", "-v", ".:/x/../y"), "must not contain '..'"),
         (("job.yaml", "--scale", "worker"), "--scale"),
         (("job.yaml", "--scale", "worker=-1"), "--scale"),
@@ -111,6 +114,20 @@ def test_a_full_disk_behind_the_output_is_told_in_a_sentence(
         ended = Ended(start(tmp_path, *arguments, manifest, stdout=full))
     assert ended.code == 1, ended
     assert ended.err.endswith("vcjob: output cannot be written: No space left on device\n")
+    assert "Traceback" not in ended.err
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize(
+    "arguments",
+    [("--help",), ("render",), ("validate",), pytest.param(("run",), marks=pytest.mark.local)],
+)
+def test_streams_that_are_closed_are_nobodys(
+    tmp_path: Path, arguments: tuple[str, ...], closed: str
+) -> None:
+    manifest = write(tmp_path, job("demo", task("worker", SUCCEEDS)))
+    ended = Ended(start(tmp_path, *arguments, manifest, redirection=closed))
+    assert ended.code == 0, ended
     assert "Traceback" not in ended.err
 
 

@@ -18,11 +18,18 @@ def environment(directory: Path) -> dict[str, str]:
 
 
 def start(
-    directory: Path, *arguments: str | Path, stdout: int | IO[bytes] = subprocess.PIPE
+    directory: Path,
+    *arguments: str | Path,
+    stdout: int | IO[bytes] = subprocess.PIPE,
+    redirection: str = "",
 ) -> subprocess.Popen[bytes]:
-    """Start ``vcjob`` in ``directory``, with its output in pipes unless told otherwise."""
+    """Start ``vcjob`` in ``directory``, with its output in pipes unless told otherwise.
+
+    ``redirection`` is a shell's (``>&-``).
+    """
+    command = [sys.executable, "-m", "vcjob", *map(str, arguments)]
     return subprocess.Popen(
-        [sys.executable, "-m", "vcjob", *map(str, arguments)],
+        ["sh", "-c", f'exec "$@" {redirection}', "sh", *command],
         cwd=directory,
         env=environment(directory),
         stdin=subprocess.DEVNULL,

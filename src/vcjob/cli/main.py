@@ -97,6 +97,7 @@ def main(name: str = "vcjob") -> NoReturn:
 
     ``name`` is what the user typed to call us.
     """
+    _open_closed_streams()
     try:
         code = cli.main(prog_name=name, standalone_mode=False)
         sys.exit(code if isinstance(code, int) else ExitCode.COMPLETED)
@@ -120,6 +121,24 @@ def main(name: str = "vcjob") -> NoReturn:
         _close_broken_output()
         click.echo(f"{name}: output cannot be written: {error.strerror}", err=True)
         sys.exit(ExitCode.FAILED)
+
+
+def _open_closed_streams() -> None:
+    """Let what the caller closed (``>&-``) be /dev/null.
+
+    Otherwise Python has no such stream, and the next file that is opened takes its number.
+    """
+    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        if getattr(sys, name) is None:
+            import os
+
+            opened = os.open(os.devnull, os.O_RDWR)
+            if opened != number:  # something was opened since the start
+                os.dup2(opened, number)
+                os.close(opened)
+            os.set_inheritable(number, True)
+            stream = os.fdopen(number, mode, encoding="utf-8")
+            setattr(sys, name, stream)
 
 
 def _close_broken_output() -> None:

@@ -69,6 +69,8 @@ def load(files: Sequence[str], *, together: bool = True) -> Loaded:
     others: list[LoadedObject] = []
     problems: list[Problem] = []
     plugins = installed_plugins(third_party=True)
+    if files.count(STANDARD_INPUT) > 1:
+        raise click.UsageError("standard input (-) can be read once only")
     for file in files:
         found: list[Problem] = []
         name = "<stdin>" if file == STANDARD_INPUT else file
@@ -105,8 +107,12 @@ def _read(file: str) -> bytes:
         raise click.UsageError(
             f"{file} is a directory; name the manifests in it: {file.rstrip('/')}/*.yaml"
         ) from error
-    except OSError as error:
-        raise click.UsageError(f"cannot read {file}: {error.strerror or error}") from error
+    except (OSError, ValueError) as error:  # a name with a NUL is a ValueError
+        raise click.UsageError(
+            f"{file} is an address, not a file; fetch it: curl -fsSL {file} | vcjob … -"
+            if "://" in file
+            else f"cannot read {file}: {getattr(error, 'strerror', None) or error}"
+        ) from error
 
 
 def load_job(document: Document, job: Object, plugins: Registry) -> LoadedJob:

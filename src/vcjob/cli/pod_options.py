@@ -48,7 +48,7 @@ class BindType(click.ParamType[Bind]):
 def _is_system(target: str) -> bool:
     """Whether programs depend on what is at this place in every container."""
     first, *rest = [part for part in target.split("/") if part not in ("", ".")] or [""]
-    return first in ("", "proc", "sys") or (first == "dev" and rest[:1] != ["shm"])
+    return first in ("", "proc", "sys", ".vcjob") or (first == "dev" and rest[:1] != ["shm"])
 
 
 _OPTIONS = (

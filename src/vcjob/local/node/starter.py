@@ -73,8 +73,7 @@ class Holder(NamedTuple):
 
 def encode(order: Sandbox | Holder) -> bytes:
     """An order as it is sent."""
-    identity, *rest = order
-    return marshal.dumps((isinstance(order, Sandbox), tuple(identity), *rest))
+    return marshal.dumps((isinstance(order, Sandbox), tuple(order.identity), *order[1:]))
 
 
 def decode(order: bytes) -> Sandbox | Holder:
