@@ -18,16 +18,20 @@ def delete(
 ) -> Object:
     """Ask for an object's deletion; returns it as it was left.
 
-    ``grace`` in seconds is for pods; ``propagation`` is Background, Foreground or Orphan.
+    ``grace`` in seconds is for pods; ``propagation`` is Background, Foreground or Orphan, or ""
+    where it is not said: Background, unless a deletion in the foreground has begun, which the
+    other words end.
     """
     if place[0] == POD:
         return _delete_pod(objects, place[1], now, grace)
-    obj = objects.at(place)
-    uid = obj["metadata"]["uid"]
+    uid = objects.at(place)["metadata"]["uid"]
     if propagation == "Orphan":
         _orphan(objects, uid)
     elif propagation == "Foreground" and _blocking(objects, uid):
         return _delete_dependents_first(objects, place, now)
+    if propagation in ("Orphan", "Background"):
+        _wait_no_longer(objects, place)
+    obj = objects.at(place)
     if obj["metadata"].get("finalizers"):
         if "deletionTimestamp" in obj["metadata"]:
             return obj
@@ -112,15 +116,29 @@ def _leaves_in_foreground(objects: Objects, owner: str) -> bool:
     return _FOREGROUND in (objects.at(place)["metadata"].get("finalizers") or ())
 
 
+def _wait_no_longer(objects: Objects, place: Place) -> None:
+    """Take an object out of a deletion in the foreground: its dependents no longer keep it."""
+    finalizers = objects.at(place)["metadata"].get("finalizers") or ()
+    if _FOREGROUND in finalizers:
+        rest = [item for item in finalizers if item != _FOREGROUND]
+        _mark(objects, place, {"finalizers": rest})
+
+
+def changed_owners(objects: Objects, place: Place, before: list[str], now: float) -> None:
+    """Act on a change of an object's owners; ``before`` are the UIDs of those it had."""
+    collect(objects, place, now)
+    for owner in before:
+        _finish_foreground(objects, owner, now)
+
+
 def _finish_foreground(objects: Objects, owner: str, now: float) -> None:
     """Take away an object that waited for its dependents, once the last one is gone."""
     place = objects.uids.get(owner)
     finalizers = objects.at(place)["metadata"].get("finalizers") or () if place else ()
     if place is None or _FOREGROUND not in finalizers or _blocking(objects, owner):
         return
-    rest = [item for item in finalizers if item != _FOREGROUND]
-    obj = _mark(objects, place, {"finalizers": rest})
-    if released(obj, place[0]):
+    _wait_no_longer(objects, place)
+    if released(objects.at(place), place[0]):
         remove(objects, place, now)
 
 

@@ -15,9 +15,9 @@ from vcjob.api.types import Object
 from vcjob.controller.cluster import AlreadyExists, Invalid, NotFound, ObjectList
 from vcjob.core.scheduling.priorities import with_priority
 from vcjob.core.times import timestamp
-from vcjob.local.deleting import collect, delete, released, remove
+from vcjob.local.deleting import changed_owners, collect, delete, released, remove
 from vcjob.local.merge_patch import merge_patch
-from vcjob.local.objects import Disk, Key, Objects
+from vcjob.local.objects import Disk, Key, Objects, owner_uids
 from vcjob.local.sharing import reuse
 from vcjob.local.updates import check_current, fresh_metadata, settled
 from vcjob.local.watches import Follow, Wanted, everything, selected_by
@@ -242,8 +242,8 @@ class Store:
 
         With ``uid`` or ``resource_version`` only of that very object, else Conflict. A pod that is
         bound to a node stays, marked with ``deletionTimestamp``, until the node's agent deletes it
-        with a grace period of 0; what has finalizers stays until they are taken off. Raises
-        NotFound, StorageFailed.
+        with a grace period of 0; what has finalizers stays until they are taken off.
+        ``propagation`` is as for ``deleting.delete``. Raises NotFound, StorageFailed.
         """
         obj = self._find(kind, namespace, name)
         check_current(kind, obj, uid, resource_version)
@@ -278,7 +278,7 @@ class Store:
             if released(stored, kind):
                 remove(self._objects, place, self._clock())
             elif _owners(stored) is not _owners(old):
-                collect(self._objects, place, self._clock())
+                changed_owners(self._objects, place, owner_uids(old), self._clock())
         return _at_version(stored, old["metadata"]["resourceVersion"]) if dry_run else stored
 
     def _generated(self, kind: Kind, metadata: Object) -> str:

@@ -118,6 +118,52 @@ def test_a_foreground_deletion_waits_for_other_finalizers_too() -> None:
     run(story)
 
 
+async def waiting_owner(there: Store, **metadata: Any) -> Object:
+    """A ConfigMap in a foreground deletion that a dependent with a finalizer holds up."""
+    owner = await there.create(CONFIG_MAP, {"metadata": {"name": "owner", **metadata}})
+    await there.create(CONFIG_MAP, owned("last", owner, finalizers=["mine"]))
+    await there.delete(CONFIG_MAP, "default", "owner", propagation="Foreground")
+    await there.delete(CONFIG_MAP, "default", "owner", propagation="")
+    assert await names(there, CONFIG_MAP) == ["last", "owner"]
+    return owner
+
+
+@pytest.mark.parametrize("propagation", ["Orphan", "Background"])
+def test_another_way_of_deletion_ends_one_in_the_foreground(propagation: str) -> None:
+    async def story(there: Store) -> None:
+        await waiting_owner(there)
+        await there.delete(CONFIG_MAP, "default", "owner", propagation=propagation)
+        assert await names(there, CONFIG_MAP) == ["last"]
+
+    run(story)
+
+
+def test_it_does_not_end_the_waiting_for_other_finalizers() -> None:
+    async def story(there: Store) -> None:
+        await waiting_owner(there, finalizers=["others"])
+        left = await there.delete(CONFIG_MAP, "default", "owner", propagation="Orphan")
+        assert left["metadata"]["finalizers"] == ["others"]
+        await there.patch(CONFIG_MAP, "default", "owner", {"metadata": {"finalizers": None}})
+        assert await names(there, CONFIG_MAP) == ["last"]
+
+    run(story)
+
+
+@pytest.mark.parametrize(
+    "references", [None, [{"kind": "Job", "name": "owner", "uid": "", "blockOwnerDeletion": False}]]
+)
+def test_a_dependent_that_is_let_go_no_longer_holds_its_owner_up(references: Any) -> None:
+    async def story(there: Store) -> None:
+        owner = await waiting_owner(there)
+        if references:
+            references[0]["uid"] = owner["metadata"]["uid"]
+        patch = {"metadata": {"ownerReferences": references}}
+        await there.patch(CONFIG_MAP, "default", "last", patch)
+        assert await names(there, CONFIG_MAP) == ["last"]
+
+    run(story)
+
+
 def test_orphans_stay_also_where_finalizers_keep_their_owner() -> None:
     async def story(there: Store) -> None:
         job = await there.create(JOB, {"metadata": {"name": "j", "finalizers": ["mine"]}})

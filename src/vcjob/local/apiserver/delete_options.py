@@ -43,7 +43,7 @@ _EVICTION = record(
 
 
 class DeleteOptions(msgspec.Struct, frozen=True):
-    """How to delete; ``grace`` in seconds (None: as the object says)."""
+    """How to delete; ``grace`` in seconds (None: as the object says), ``propagation`` may be ""."""
 
     uid: str
     resource_version: str
@@ -69,7 +69,7 @@ def options_of(asked: Query, given: Object) -> DeleteOptions:
         orphan = query.flag(asked, "orphanDependents")
     if orphan is not None and propagation:
         raise Refused(422, "orphanDependents must not be given beside propagationPolicy")
-    if not propagation:
+    if not propagation and orphan is not None:
         propagation = "Orphan" if orphan else "Background"
     return DeleteOptions(
         conditions.get("uid") or "",
