@@ -4,6 +4,7 @@ import os
 import pwd
 import re
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -59,6 +60,29 @@ def test_ssh_accepts_the_modes_of_its_keys(
     made["spec"]["plugins"] = {"svc": [], "ssh": [f"--ssh-key-file-path={directory}"]}
     ended = run(tmp_path, "run", write(tmp_path, made))
     assert ended.code == 0, ended
+
+
+def test_keys_in_a_secret_that_the_job_names_open_every_door(tmp_path: Path) -> None:
+    need("sshd", "ssh-keygen", "ssh")
+    key = tmp_path / "id_rsa"
+    subprocess.run(["ssh-keygen", "-q", "-t", "rsa", "-N", "", "-f", key], check=True)
+    content = {"id_rsa": key.read_text(), "id_rsa.pub": key.with_suffix(".pub").read_text()}
+    secret = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": "mine"},
+        "stringData": content,
+    }
+    client = task("client", ["ssh", "named-server-0", "hostname"])
+    client["policies"] = [{"event": "TaskCompleted", "action": "CompleteJob"}]
+    server = task("server", ["python3", "/mpi/sshd.py"])
+    made = job("named", client, server, policies=[{"event": "PodFailed", "action": "AbortJob"}])
+    made["metadata"]["annotations"] = {"vcjob.dev/ssh-secret": "mine"}
+    made["spec"]["plugins"] = {"svc": [], "ssh": []}
+    ended = run(tmp_path, "run", write(tmp_path, secret, made), "-v", f"{EXAMPLE}:/mpi")
+    assert ended.code == 0, ended
+    assert "named-server-0" in ended.lines("client-0")
+    assert "PRIVATE KEY" not in ended.out + ended.err
 
 
 def somebody() -> pwd.struct_passwd:

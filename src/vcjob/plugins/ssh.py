@@ -125,14 +125,9 @@ def _items(files: Iterable[tuple[str, str]]) -> list[Object]:
 def _problems(request: Request) -> Iterator[Problem]:
     yield from made_name_problems(request, "a volume", names.ssh_secret_name)
     path = request.text("ssh-key-file-path")
-    if not path.startswith("/") or ":" in path:
-        where = argument_path(request, "ssh-key-file-path")
-        yield Problem(f'--ssh-key-file-path="{path}" must begin with / and have no ":"', where)
+    yield from _path_problems(request, path)
     volume = names.ssh_secret_name(request.job.metadata.name)
     yield from mount_problems(request, volume, path, "the keys")
-    if path.rstrip("/") == svc.MOUNT_PATH and svc.PLUGIN.name in request.job.spec.plugins:
-        where = argument_path(request, "ssh-key-file-path")
-        yield Problem(f"the plugin svc mounts the host lists at {path} too", where)
     if svc.PLUGIN.name not in request.job.spec.plugins:
         hint = "add svc: []"
         message = "pods have no names without the plugin svc, so that ssh does not find them"
@@ -140,6 +135,29 @@ def _problems(request: Request) -> Iterator[Problem]:
     yield from _secret_problems(request)
     yield from _given_key_problems(request)
     yield from _user_problems(request, path)
+
+
+def _path_problems(request: Request, path: str) -> Iterator[Problem]:
+    where = argument_path(request, "ssh-key-file-path")
+    hint = "give a directory such as /home/NAME/.ssh"
+    if not path.startswith("/") or ":" in path:
+        message = f'--ssh-key-file-path="{path}" must begin with / and have no ":"'
+        yield Problem(message, where, hint)
+    elif not path.strip("/") or ".." in path.split("/"):
+        message = f'--ssh-key-file-path="{path}" must name a directory, without ".."'
+        yield Problem(message, where, hint)
+    elif svc.PLUGIN.name in request.job.spec.plugins and _overlap(path, svc.MOUNT_PATH):
+        message = (
+            f"the plugin svc mounts the host lists at {svc.MOUNT_PATH}, and of two volumes none "
+            "can be within the other"
+        )
+        yield Problem(message, where, hint)
+
+
+def _overlap(one: str, other: str) -> bool:
+    """Whether a directory is the other one, or within it, or around it."""
+    first, second = (f"{path.rstrip('/')}/" for path in (one, other))
+    return first.startswith(second) or second.startswith(first)
 
 
 def _secret_problems(request: Request) -> Iterator[Problem]:

@@ -152,6 +152,9 @@ def test_given_keys_are_kept_verbatim_and_draw_a_warning(pair: tuple[str, str]) 
         (blueprint("--ssh-public-key=x"), "--ssh-public-key has no effect alone", True),
         (blueprint("--ssh-port=0"), "--ssh-port=0 is no port", False),
         (blueprint("--ssh-key-file-path=home"), 'must begin with / and have no ":"', False),
+        (blueprint("--ssh-key-file-path="), 'must begin with / and have no ":"', False),
+        (blueprint("--ssh-key-file-path=//"), "must name a directory", False),
+        (blueprint("--ssh-key-file-path=/root/../x"), "must name a directory", False),
         (blueprint(name="j" * 60), "makes a volume named", False),
         (blueprint(annotations={SECRET: "No Name"}), "is the name of a Secret", False),
         (blueprint(annotations={SECRET: ""}), "is the name of a Secret", False),
@@ -219,15 +222,18 @@ def test_modes_are_those_that_ssh_wants_of_files_there(path: str, mode: int) -> 
     assert volume["secret"]["defaultMode"] == mode
 
 
-def test_the_place_of_the_host_lists_is_taken() -> None:
-    made = blueprint("--ssh-key-file-path=/etc/volcano")
+@pytest.mark.parametrize(
+    ("path", "taken"),
+    [("/etc/volcano/", True), ("/etc/volcano/k", True), ("/etc", True), ("/etc/volcanoes", False)],
+)
+def test_the_place_of_the_host_lists_is_taken(path: str, taken: bool) -> None:
+    made = blueprint(f"--ssh-key-file-path={path}")
     assert told(made) == []
-    spec = msgspec.structs.replace(
-        made.job.spec, plugins={"ssh": ("--ssh-key-file-path=/etc/volcano/",), "svc": ()}
-    )
-    (problem,) = Blueprint(msgspec.structs.replace(made.job, spec=spec), REGISTRY).problems
-    assert "svc mounts the host lists at /etc/volcano/ too" in problem.message
-    assert not problem.warning
+    plugins = {**made.job.spec.plugins, "svc": ()}
+    spec = msgspec.structs.replace(made.job.spec, plugins=plugins)
+    found = Blueprint(msgspec.structs.replace(made.job, spec=spec), REGISTRY).problems
+    assert [one.warning for one in found] == ([False] if taken else [])
+    assert all("svc mounts the host lists at /etc/volcano" in one.message for one in found)
 
 
 def test_no_key_is_shown() -> None:
