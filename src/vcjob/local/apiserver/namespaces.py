@@ -115,6 +115,18 @@ class Namespaces:
                         break
 
 
+def still_holding(new: Object, old: Object) -> Object:
+    """A changed namespace that is not let go of while it has content, whatever a client says.
+
+    On a cluster that finalizer stands in ``spec``, where updates do not reach it.
+    """
+    metadata = new["metadata"]
+    finalizers = metadata.get("finalizers") or []
+    if _CONTENT not in (old["metadata"].get("finalizers") or ()) or _CONTENT in finalizers:
+        return new
+    return {**new, "metadata": {**metadata, "finalizers": [*finalizers, _CONTENT]}}
+
+
 def _active(namespace: Object) -> Object:
     return {**namespace, "status": {"phase": "Active"}}
 

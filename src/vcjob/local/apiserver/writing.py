@@ -31,7 +31,7 @@ from vcjob.local.apiserver.bodies import Body, decode_object, decode_yaml
 from vcjob.local.apiserver.custom import established
 from vcjob.local.apiserver.event_shapes import EVENT_OF_EVENTS, from_core, to_core
 from vcjob.local.apiserver.identity import addressed, check_identity, fresh, keeping
-from vcjob.local.apiserver.namespaces import Namespaces
+from vcjob.local.apiserver.namespaces import Namespaces, still_holding
 from vcjob.local.apiserver.negotiation import JSON
 from vcjob.local.apiserver.patching import APPLY_PATCH, change_of
 from vcjob.local.apiserver.paths import Place
@@ -201,6 +201,8 @@ class Writing:
                 new = to_core(new)
             new = {**new, "apiVersion": resource.stored.api_version}
             new = keeping(new, stored)
+            if resource.stored == NAMESPACE:
+                new = still_holding(new, stored)
             if place.subresource == "status":
                 return admit_status(resource, new, stored)
             result: Admitted = admit_change(resource, new, stored, self._plugins)
