@@ -6,7 +6,7 @@ plain JSON; whoever gets one must not change it (caches and store share it).
 
 from collections.abc import AsyncIterator, Mapping
 from enum import StrEnum
-from typing import Protocol
+from typing import Protocol, TypedDict, Unpack
 
 import msgspec
 
@@ -81,6 +81,30 @@ class ObjectList(msgspec.Struct, frozen=True):
     resource_version: str
 
 
+class PatchOptions(TypedDict, total=False):
+    """How to patch: ``subresource="status"`` writes only the status.
+
+    With ``uid`` or ``resource_version`` it happens only if they are the current ones, else
+    Conflict.
+    """
+
+    subresource: str
+    uid: str
+    resource_version: str
+
+
+class DeleteOptions(TypedDict, total=False):
+    """How to delete: with ``uid`` only that very object, else Conflict.
+
+    ``grace_period_seconds`` takes the place of the object's own. ``propagation`` is what becomes of
+    what it owns: Background (the default), Foreground or Orphan.
+    """
+
+    uid: str
+    grace_period_seconds: int | None
+    propagation: str
+
+
 class Cluster(Protocol):
     """Get, list, watch, create, patch, delete on plain objects, with resource versions."""
 
@@ -105,33 +129,14 @@ class Cluster(Protocol):
         """Create an object and return it as stored; raises AlreadyExists, Invalid, Forbidden."""
 
     async def patch(
-        self,
-        kind: Kind,
-        namespace: str,
-        name: str,
-        patch: Object,
-        *,
-        subresource: str = "",
-        uid: str = "",
-        resource_version: str = "",
+        self, kind: Kind, namespace: str, name: str, patch: Object, **options: Unpack[PatchOptions]
     ) -> Object:
-        """Apply a JSON merge patch (RFC 7386) and return the result.
-
-        ``subresource="status"`` writes only the status. With ``uid`` or ``resource_version`` the
-        patch happens only if they are the current ones, else Conflict. Raises NotFound.
-        """
+        """Apply a JSON merge patch (RFC 7386) and return the result; raises NotFound, Conflict."""
 
     async def delete(
-        self,
-        kind: Kind,
-        namespace: str,
-        name: str,
-        *,
-        uid: str = "",
-        grace_period_seconds: int | None = None,
-        propagation: str = "Background",
+        self, kind: Kind, namespace: str, name: str, **options: Unpack[DeleteOptions]
     ) -> Object | None:
-        """Ask for deletion; with ``uid`` only of that very object. Raises NotFound, Conflict.
+        """Ask for deletion; raises NotFound, Conflict.
 
         Returns the object as it was left, where the cluster tells.
         """

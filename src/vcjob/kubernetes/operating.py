@@ -10,8 +10,7 @@ import contextlib
 import logging
 import random
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-
-import msgspec
+from typing import Unpack
 
 from vcjob.api.kinds import EVENT, JOB, POD, QUEUE, Kind
 from vcjob.api.types import Object
@@ -19,9 +18,11 @@ from vcjob.controller.cluster import (
     AlreadyExists,
     ClusterError,
     Conflict,
+    DeleteOptions,
     EventType,
     NotFound,
     ObjectList,
+    PatchOptions,
     WatchEvent,
 )
 from vcjob.core.supporting import subset_patch
@@ -71,13 +72,13 @@ class OperatorCluster:
         self._told = False
 
     def with_all_pods(self) -> "OperatorCluster":
-        """The same cluster seen by whoever places pods: all pods, with what they request.
+        """The cluster as whoever places pods sees it: all pods in it, with what they request.
 
         Writes through both keep one pace.
         """
         other = OperatorCluster(
             self._whole,
-            msgspec.structs.replace(self._scope, all_pods=True),
+            Scope(all_pods=True),
             patience=self._patience,
             jitter=self._jitter,
             sleep=self._sleep,
@@ -180,15 +181,7 @@ class OperatorCluster:
         return created
 
     async def patch(
-        self,
-        kind: Kind,
-        namespace: str,
-        name: str,
-        patch: Object,
-        *,
-        subresource: str = "",
-        uid: str = "",
-        resource_version: str = "",
+        self, kind: Kind, namespace: str, name: str, patch: Object, **options: Unpack[PatchOptions]
     ) -> Object:
         """Apply a JSON merge patch (RFC 7386) and return the result.
 
@@ -196,8 +189,10 @@ class OperatorCluster:
         the patch wants it.
         """
 
+        uid = options.get("uid", "")
+
         async def is_done(error: ClusterError) -> Object | None:
-            if not resource_version or not isinstance(error, Conflict):
+            if not options.get("resource_version") or not isinstance(error, Conflict):
                 return None
             there = await self._read(
                 self._whole, kind, namespace, name
@@ -208,34 +203,23 @@ class OperatorCluster:
         return await self._write(
             kind,
             self._owners.get(uid) or uid or f"{namespace}/{name}",
-            lambda: self._cluster.patch(
-                kind, namespace, name, patch,
-                subresource=subresource, uid=uid, resource_version=resource_version,
-            ),
+            lambda: self._cluster.patch(kind, namespace, name, patch, **options),
             is_done,
-            conflicts_pass=not (resource_version or uid),
-        )  # fmt: skip
+            conflicts_pass=not (options.get("resource_version") or uid),
+        )
 
     async def delete(
-        self,
-        kind: Kind,
-        namespace: str,
-        name: str,
-        *,
-        uid: str = "",
-        grace_period_seconds: int | None = None,
-        propagation: str = "Background",
+        self, kind: Kind, namespace: str, name: str, **options: Unpack[DeleteOptions]
     ) -> None:
         """Ask for deletion; with ``uid`` only of that very object. Raises NotFound, Conflict.
 
         That the object is gone after a lost answer is what was asked for.
         """
 
+        uid = options.get("uid", "")
+
         async def delete() -> Object:
-            await self._cluster.delete(
-                kind, namespace, name, uid=uid,
-                grace_period_seconds=grace_period_seconds, propagation=propagation,
-            )  # fmt: skip
+            await self._cluster.delete(kind, namespace, name, **options)
             return {}
 
         async def is_gone(error: ClusterError) -> Object | None:

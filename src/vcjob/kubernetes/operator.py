@@ -194,8 +194,7 @@ class Operator:
         )
         self._gangs = None
         if builtin:  # what others' pods use counts, whatever namespaces we look after
-            all_pods = OperatorCluster(everything, Scope(all_pods=True), limits)
-            self._gangs = GangScheduler(cluster, all_pods)
+            self._gangs = GangScheduler(cluster, cluster.with_all_pods())
         try:
             await _until(self._choice.changed(), self._decide_with(cluster, chosen))
         finally:

@@ -6,11 +6,18 @@ objects apart for good. So a full disk makes them wait, and the user is told.
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from typing import TypeVar
+from typing import TypeVar, Unpack
 
 from vcjob.api.kinds import Kind
 from vcjob.api.types import Object
-from vcjob.controller.cluster import Cluster, ObjectList, StorageFailed, WatchEvent
+from vcjob.controller.cluster import (
+    Cluster,
+    DeleteOptions,
+    ObjectList,
+    PatchOptions,
+    StorageFailed,
+    WatchEvent,
+)
 
 _AGAIN_SECONDS = 1.0
 
@@ -53,50 +60,18 @@ class PatientCluster:
         return await self._stored(lambda: self._cluster.create(kind, obj))
 
     async def patch(
-        self,
-        kind: Kind,
-        namespace: str,
-        name: str,
-        patch: Object,
-        *,
-        subresource: str = "",
-        uid: str = "",
-        resource_version: str = "",
+        self, kind: Kind, namespace: str, name: str, patch: Object, **options: Unpack[PatchOptions]
     ) -> Object:
         """As the cluster does, as soon as it can store."""
         return await self._stored(
-            lambda: self._cluster.patch(
-                kind,
-                namespace,
-                name,
-                patch,
-                subresource=subresource,
-                uid=uid,
-                resource_version=resource_version,
-            )
+            lambda: self._cluster.patch(kind, namespace, name, patch, **options)
         )
 
     async def delete(
-        self,
-        kind: Kind,
-        namespace: str,
-        name: str,
-        *,
-        uid: str = "",
-        grace_period_seconds: int | None = None,
-        propagation: str = "Background",
+        self, kind: Kind, namespace: str, name: str, **options: Unpack[DeleteOptions]
     ) -> Object | None:
         """As the cluster does, as soon as it can store."""
-        return await self._stored(
-            lambda: self._cluster.delete(
-                kind,
-                namespace,
-                name,
-                uid=uid,
-                grace_period_seconds=grace_period_seconds,
-                propagation=propagation,
-            )
-        )
+        return await self._stored(lambda: self._cluster.delete(kind, namespace, name, **options))
 
     async def _stored(self, write: Callable[[], Awaitable[_Result]]) -> _Result:
         while True:
