@@ -1,16 +1,16 @@
 """What becomes of Jobs, as recorded from genuine Volcano: states, phases and Events."""
 
+import asyncio
 from typing import Any
 
 import pytest
-from end_to_end.replaying import BY_A_PLAYED_SCHEDULER, expected, play
+from end_to_end.replaying import BY_A_PLAYED_SCHEDULER, WITH_QUOTAS, expected, play
 from end_to_end.target import Target
 from end_to_end.together import Told, tell_together
 from end_to_end.world import World
 from recordings import RECORDINGS
 
 NAMES = sorted(RECORDINGS)
-WITH_QUOTAS = {name for name in NAMES if "ResourceQuota" in str(RECORDINGS[name]["steps"])}
 Problems = list[str]
 
 
@@ -33,6 +33,14 @@ def played(target: Target, operator: Any, request: pytest.FixtureRequest) -> Tol
         return problems
 
     return tell_together(request, target, story, obstacle)
+
+
+def test_what_volcano_did_is_known_of_every_step() -> None:
+    for name in NAMES:
+        course = asyncio.run(expected(name, "volcano"))
+        steps = len(RECORDINGS[name]["steps"])
+        assert (len(course.after), len(course.said)) == (steps, steps)
+        assert course.phases[0] in ("Pending", "Restarting")
 
 
 @pytest.mark.timeout(300)  # the first test has the others played too

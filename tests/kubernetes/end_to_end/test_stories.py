@@ -130,7 +130,13 @@ async def a_deleted_job_takes_along_all_it_had(world: World) -> None:
 
 async def gone(world: World) -> None:
     kinds = [kind for kind in WATCHED if kind != EVENT]
-    await world.until(lambda: not any(world.all(kind) for kind in kinds))
+    await world.until(lambda: not any(map(stays, (o for kind in kinds for o in world.all(kind)))))
+
+
+def stays(obj: Object) -> bool:
+    """Whether nobody has told an object to go; when it is gone is others' business then."""
+    leaves = "deletionTimestamp" in obj["metadata"] and obj["metadata"].get("finalizers")
+    return not leaves
 
 
 async def an_annotation_suspends_and_lets_go_on(world: World) -> None:

@@ -38,8 +38,10 @@ def phase_of(job: Object) -> str:
 def said(event: Object) -> str:
     """What an Event says, without what was generated."""
     message = _GENERATED.sub(r"\1<random>", event["message"])
-    if event["reason"] == "FailedCreate":  # of Volcano: pointers, and pods in any order
+    if event["reason"] == "FailedCreate":
+        # Volcano tells pointers, and pods in any order; servers count in words of their own.
         message = re.sub(r"(Error creating pods: )\[.*", r"\1...", message)
+        message = re.sub(r"(cannot be created: ).*(exceeded quota: \w+).*", r"\1\2", message)
     message = message.replace(f"{event['metadata']['namespace']}:", "<namespace>:")
     return f"{event['type']} {event['reason']}: {message.strip()}"
 
@@ -48,15 +50,33 @@ def seen(world: World) -> Object:
     """Phases, Events and objects as they are now."""
     names = {job["metadata"]["uid"]: "<uid>" for job in world.all(JOB)}
     names[world.namespace] = "<namespace>"
+    names |= _names_of_claims(world)
     return {
         "phases": phases(world),
         "events": sorted({said(event) for event in world.job_events()}),
         "objects": {
-            kind.plural: [_shown(obj, names) for obj in world.all(kind)]
+            kind.plural: sorted(
+                (_shown(obj, names) for obj in world.all(kind)),
+                key=lambda obj: str(obj["metadata"]["name"]),
+            )
             for kind in WATCHED
             if kind != EVENT and world.all(kind)
         },
     }
+
+
+def _names_of_claims(world: World) -> dict[str, str]:
+    """Names that controllers make up, of claims and of volumes for them, in the Jobs' order."""
+    names = {}
+    for job in world.all(JOB):
+        for number, volume in enumerate(job["spec"].get("volumes") or (), start=1):
+            if volume.get("volumeClaim") and (claim := volume.get("volumeClaimName")):
+                names[claim] = f"<claim {number}>"
+    for pod in world.all(POD):
+        volumes = pod["spec"].get("volumes") or ()
+        of_claims = [one["name"] for one in volumes if "persistentVolumeClaim" in one]
+        names |= {name: f"<volume {number}>" for number, name in enumerate(of_claims, start=1)}
+    return names
 
 
 def write(path: Path, content: Object) -> None:

@@ -5,7 +5,6 @@ which tests/reference/test_lifecycle.py compares with the recordings; of Volcano
 what was recorded.
 """
 
-import contextlib
 import copy
 import json
 from collections.abc import Iterator
@@ -22,6 +21,9 @@ from end_to_end.world import World
 from vcjob.api.types import Object
 
 EVENTS_OF_VOLCANO = json.loads((REFERENCE / "lifecycle-events-of-volcano.json").read_text())
+WITH_QUOTAS = frozenset(
+    name for name, one in RECORDINGS.items() if "ResourceQuota" in json.dumps(one["steps"])
+)
 BY_A_PLAYED_SCHEDULER = frozenset({
     "28-unschedulable-condition", "35-min-available-not-reached", "37-abort-before-inqueue",
     "45-restartjob-while-pending", "48-scale-up-before-inqueue",
@@ -34,11 +36,11 @@ _QUIET_SECONDS = 0.5
 
 @dataclass
 class Course:
-    """What happens: the state after each step, the Job's phases, what Events say."""
+    """What happens: state and all that Events have said after each step, and the Job's phases."""
 
     after: list[Object] = field(default_factory=list)
+    said: list[set[str]] = field(default_factory=list)
     phases: list[str] = field(default_factory=list)
-    events: list[str] = field(default_factory=list)
 
 
 async def expected(name: str, controller: str) -> Course:
@@ -46,20 +48,20 @@ async def expected(name: str, controller: str) -> Course:
     recording = RECORDINGS[name]
     course = Course()
     if controller == "volcano":
-        for step in recording["steps"]:
+        for step, told in zip(recording["steps"], EVENTS_OF_VOLCANO[name], strict=True):
             statuses = filter(is_status, step["statuses"])
             _add_phases(course, [status["phase"] for status in statuses])
             after = dict(step["after"])
             if isinstance(after["job"], dict):
                 after["job"] = as_ours(after["job"])
             course.after.append(after)
-        course.events = EVENTS_OF_VOLCANO[name]
+            course.said.append({*(course.said[-1] if course.said else ()), *told})
         return course
 
     async def note(simulation: Simulation, number: int, theirs: Object, ours: Object) -> None:
         course.after.append(copy.deepcopy(ours))
         _add_phases(course, map(phase_of, replay.statuses))
-        course.events = sorted({said(event) for event in await simulation.events()})
+        course.said.append({said(event) for event in await simulation.events()})
 
     replay = Replay(recording, between=note)
     await replay.differences()
@@ -77,48 +79,43 @@ async def play(world: World, name: str, course: Course) -> tuple[list[str], Obje
     recording = RECORDINGS[name]
     replay = ReplayOnCluster(recording)
     job = {"metadata": {"name": "lc"}, "spec": recording["spec"]}
-    has_timers = '"timeout"' in json.dumps(recording["spec"])
-    admitted = False
+    needs_time = '"timeout"' in json.dumps(recording["spec"]) or name in WITH_QUOTAS
     for number, step in enumerate(recording["steps"]):
         await world.hold_pods(True)
         wanted = course.after[number]
         for op in step["ops"]:
-            if op["op"] == "wait" and not has_timers:
+            if op["op"] == "wait" and not needs_time:
                 if world.leaving():  # which takes a while on any node
                     await world.advance(_QUIET_SECONDS)
             elif op["op"] != "podGroupPhase" or wanted["podGroups"]:
                 await replay.do(world, op, job)
-                admitted |= op["op"] == "podGroupPhase"
         await world.hold_pods(False)
-        if world.has_scheduler and not admitted:
-            continue  # it may be faster than we can look
+        if world.has_scheduler and not _is_stable(wanted):
+            continue  # it admits the gang faster than we can look
         if number and wanted == course.after[number - 1]:
             await world.advance(_QUIET_SECONDS)
-        if wrong := await _not_reached(world, wanted):
+        if wrong := await _not_reached(world, wanted, course.said[number]):
             return [f"step {number}: {one}" for one in wrong], seen(world)
 
-    def all_told() -> bool:
-        return set(course.events) <= {said(event) for event in world.job_events()}
-
-    with contextlib.suppress(TimeoutError):  # what is missing is told below
-        await world.until(all_told)
     observed = seen(world)
     problems = [
         f"{what}: {observed[what]}, expected {wanted}"
-        for what, wanted in (("phases", course.phases), ("events", course.events))
+        for what, wanted in (("phases", course.phases), ("events", sorted(course.said[-1])))
         if observed[what] != wanted
     ]
     return problems, observed
 
 
-async def _not_reached(world: World, wanted: Object) -> list[str]:
-    """Wait for a state; returns what is not as wanted in the end."""
+async def _not_reached(world: World, wanted: Object, told: set[str]) -> list[str]:
+    """Wait for a state, and for what Events say; returns what is not as wanted in the end."""
 
     async def wrong() -> list[str]:
+        missing = told - {said(event) for event in world.job_events()}
         found = await after_step(world)
+        pair = (wanted, found)
         if world.has_scheduler:  # which writes phases of its own
-            return list(differences(_without_group_phases(wanted), _without_group_phases(found)))
-        return list(differences(wanted, found))
+            pair = (_without_group_phases(wanted), _without_group_phases(found))
+        return [*differences(*pair), *(f"no Event says {one}" for one in sorted(missing))]
 
     while found := await wrong():
         try:
@@ -126,6 +123,13 @@ async def _not_reached(world: World, wanted: Object) -> list[str]:
         except TimeoutError:
             break
     return found
+
+
+def _is_stable(after: Object) -> bool:
+    """Whether the Job is not one whose gang a scheduler admits next."""
+    phase = after["job"]["phase"] if isinstance(after["job"], dict) else ""
+    waits = any(group["phase"] not in ("Inqueue", "Running") for group in after["podGroups"])
+    return phase != "Restarting" and not (phase == "Pending" and waits)
 
 
 def _without_group_phases(after: Object) -> Object:

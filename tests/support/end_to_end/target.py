@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from end_to_end.recording import write
 from end_to_end.world import World
-from vcjob.api.kinds import CUSTOM_RESOURCE_DEFINITION, POD_GROUP, QUEUE, Kind
+from vcjob.api.kinds import CUSTOM_RESOURCE_DEFINITION, POD_GROUP, QUEUE, SERVICE_ACCOUNT, Kind
 from vcjob.api.types import Object
 from vcjob.cli.following import changes
 from vcjob.controller.cluster import AlreadyExists, NotFound
@@ -33,8 +33,9 @@ class Target:
 
     ``controller`` is whose behaviour is expected: that of ``vcjob`` or of ``volcano``. Where
     ``record`` is set, what is seen is written there. ``has_scheduler`` is whether somebody on the
-    cluster admits PodGroups, ``group_has_status`` whether their status is written by itself, and
-    ``has_quotas`` whether ResourceQuotas are enforced.
+    cluster admits PodGroups, ``group_has_status`` whether their status is written by itself,
+    ``has_quotas`` whether ResourceQuotas are enforced, and ``has_accounts`` whether namespaces get
+    the service account without which a server lets no pod in.
     """
 
     config: Path
@@ -44,6 +45,7 @@ class Target:
     has_scheduler: bool = False
     group_has_status: bool = False
     has_quotas: bool = False
+    has_accounts: bool = False
 
     @property
     def arguments(self) -> tuple[str, ...]:
@@ -64,7 +66,10 @@ class Target:
         async with (
             self.cluster() as cluster,
             World.on(
-                cluster, has_scheduler=self.has_scheduler, group_has_status=self.group_has_status
+                cluster,
+                has_scheduler=self.has_scheduler,
+                group_has_status=self.group_has_status,
+                has_accounts=self.has_accounts,
             ) as world,
         ):
             try:
@@ -112,7 +117,8 @@ async def ask(bare: Target, *, seeks_scheduler: bool) -> Target:
         return replace(
             bare,
             group_has_status="status" in (version.get("subresources") or {}),
-            has_quotas=await _has_quotas(cluster),
+            has_quotas=await _is_there(cluster.list(RESOURCE_QUOTA, "default")),
+            has_accounts=await _is_there(cluster.get(SERVICE_ACCOUNT, "default", "default")),
             has_scheduler=seeks_scheduler and await _has_scheduler(cluster),
         )
 
@@ -125,9 +131,9 @@ async def wait_for_queue(target: Target) -> None:
                 return
 
 
-async def _has_quotas(cluster: KubernetesCluster) -> bool:
+async def _is_there(asking: Awaitable[object]) -> bool:
     try:
-        await cluster.list(RESOURCE_QUOTA, "default")
+        await asking
     except (NotServed, NotFound):
         return False
     return True

@@ -25,9 +25,11 @@ from vcjob.api.kinds import (
     POD_GROUP,
     SECRET,
     SERVICE,
+    SERVICE_ACCOUNT,
     Kind,
 )
 from vcjob.api.types import Object
+from vcjob.cli.following import changes
 from vcjob.controller.cluster import Conflict, EventType, NotFound, ObjectList
 from vcjob.core.times import timestamp
 from vcjob.kubernetes.cluster import KubernetesCluster
@@ -69,8 +71,9 @@ class World:
     @classmethod
     @contextlib.asynccontextmanager
     async def on(
-        cls, cluster: KubernetesCluster, *, has_scheduler: bool, group_has_status: bool
-    ) -> AsyncIterator[Self]:
+        cls, cluster: KubernetesCluster, *, has_scheduler: bool, group_has_status: bool,
+        has_accounts: bool,
+    ) -> AsyncIterator[Self]:  # fmt: skip
         """A new namespace with its node, both taken away at the end."""
         made = await cluster.create(NAMESPACE, {"metadata": {"generateName": "vcjob-test-"}})
         world = cls(
@@ -80,6 +83,8 @@ class World:
         tasks: list[asyncio.Task[None]] = []
         try:
             await world._make_node()
+            if has_accounts:
+                await world._wait_for_account()
             for kind in WATCHED:
                 listed = await cluster.list(kind, world.namespace)
                 tasks.append(asyncio.create_task(world._follow(kind, listed)))
@@ -104,6 +109,12 @@ class World:
         status = {"capacity": _AMOUNTS, "allocatable": _AMOUNTS, "conditions": [ready]}
         await self.cluster.patch(NODE, "", self.node, {"status": status}, subresource="status")
         await self.cluster.patch(NODE, "", self.node, {"spec": spec})  # servers add "not ready"
+
+    async def _wait_for_account(self) -> None:
+        async with asyncio.timeout(_PATIENCE_SECONDS):
+            async for _, account in changes(self.cluster, SERVICE_ACCOUNT, self.namespace):
+                if account["metadata"]["name"] == "default":
+                    return
 
     async def _take_away(self) -> None:
         for kind in (JOB, POD):
@@ -257,7 +268,9 @@ class World:
 
     async def command(self, job: str, action: str) -> None:
         """Give an order about a Job."""
-        uid = (await self.job(job))["metadata"]["uid"]
+        found = await self.until(lambda: self.find(JOB, job))
+        assert found
+        uid = found["metadata"]["uid"]
         target = {"apiVersion": JOB.api_version, "kind": "Job", "name": job, "uid": uid,
                   "controller": True, "blockOwnerDeletion": True}  # fmt: skip
         metadata = {"generateName": f"{job}-"}
