@@ -7,9 +7,10 @@ from vcjob.api.types import Task
 from vcjob.plugins.base import AddToPod, Argument, Plugin, Request
 from vcjob.plugins.draft import PodDraft
 from vcjob.plugins.ports import containers_of
-from vcjob.plugins.roles import role_problems
+from vcjob.plugins.roles import quoted, role_problems
 
 ANNOTATION = "hccl/rankIndex"
+_ROLES = ("master", "worker")
 
 
 def _pods(request: Request) -> AddToPod:
@@ -40,12 +41,12 @@ def _rank_of_containers(pod: PodDraft) -> str:
 
 
 def _problems(request: Request) -> Iterator[Problem]:
-    yield from role_problems(request, ("master", "worker"))
-    roles = [request.text(role) for role in ("master", "worker")]
+    yield from role_problems(request, _ROLES)
+    roles = map(request.text, _ROLES)
     ranked = any(map(request.hosts.find, roles)) or "pytorch" in request.job.spec.plugins
     if not ranked and not any(map(_has_own_rank, request.job.spec.tasks)):
         yield Problem(
-            f"no task is called {' or '.join(roles)}, so that no pod gets a rank",
+            f"no task plays a role (tasks called {quoted(request, _ROLES)}), so no pod gets a rank",
             request.path,
             "name the tasks so, or give their names: --worker=my-task",
             warning=True,

@@ -7,14 +7,13 @@ that are not there yet) is in the client configuration of the ssh plugin.
 from collections.abc import Iterator
 
 from vcjob.api.problems import Problem
-from vcjob.api.suggestions import suggest
 from vcjob.plugins import ssh
 from vcjob.plugins.arguments import parse_arguments
 from vcjob.plugins.base import AddToPod, Argument, Plugin, Request
 from vcjob.plugins.draft import PodDraft
 from vcjob.plugins.host_lists import MOST_ENV_BYTES
 from vcjob.plugins.ports import declare, taken_name_problems
-from vcjob.plugins.roles import argument_path
+from vcjob.plugins.roles import argument_path, naming_hint
 
 VARIABLE = "MPI_HOST"
 _PORT_NAME = "mpijob-port"
@@ -76,11 +75,10 @@ def _role_problems(request: Request) -> Iterator[Problem]:
     ):
         task = request.text(role)
         if task not in tasks:
-            hint = suggest(task, tasks) or f"name the task so, or give its name: --{role}=my-task"
             yield Problem(
                 f'no task is called "{task}", so that there is no {role} and {lost}',
                 argument_path(request, role),
-                hint,
+                naming_hint(role, task, tasks),
                 warning=role == "worker",
             )
     master = request.hosts.find(request.text("master"))

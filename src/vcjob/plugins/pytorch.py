@@ -3,12 +3,11 @@
 from collections.abc import Iterator
 
 from vcjob.api.problems import Problem
-from vcjob.api.suggestions import suggest
 from vcjob.api.types import Object, Task
 from vcjob.plugins.base import AddToPod, Argument, Plugin, Request
 from vcjob.plugins.draft import PodDraft
 from vcjob.plugins.ports import declare, taken_name_problems
-from vcjob.plugins.roles import argument_path, role_problems
+from vcjob.plugins.roles import argument_path, naming_hint, role_problems
 
 _PORT_NAME = "pytorchjob-port"
 _WAITER = "wait-for-master"
@@ -95,7 +94,7 @@ def _master_problems(request: Request) -> Iterator[Problem]:
         yield Problem(
             f'no task is called "{name}", so that there is no master and pods get nothing',
             argument_path(request, "master"),
-            suggest(name, idle) or "name the master's task: --master=my-task",
+            naming_hint("master", name, idle),
             warning=True,
         )
         return
@@ -103,7 +102,7 @@ def _master_problems(request: Request) -> Iterator[Problem]:
         yield Problem(
             f'no task is called "{worker}", so that nobody but the master has a rank',
             argument_path(request, "worker"),
-            suggest(worker, idle) or "name the workers' task: --worker=my-task",
+            naming_hint("worker", worker, idle),
             warning=True,
         )
     if master.replicas != 1:

@@ -12,6 +12,7 @@ from vcjob.plugins.ports import clashes, containers_of
 from vcjob.plugins.roles import (
     argument_path,
     made_name_problems,
+    naming_hint,
     role_problems,
 )
 
@@ -92,7 +93,7 @@ def _head_problems(request: Request) -> Iterator[Problem]:
         yield Problem(
             f'no task is called "{name}", so that there is no head',
             path,
-            "name the task so, or give its name: --head=my-task",
+            naming_hint("head", name, [task.name for task in request.job.spec.tasks]),
         )
     elif request.text("worker") == name:
         yield Problem(

@@ -48,6 +48,16 @@ def role_problems(
             )
 
 
+def naming_hint(role: str, name: str, tasks: Collection[str]) -> str:
+    """How a task gets a role that none plays: ``name`` is what the task should be called."""
+    return f"name the task so, or give its name: --{role}={closest(name, tasks) or 'my-task'}"
+
+
+def quoted(request: Request, roles: Sequence[str]) -> str:
+    """The task names of roles, as a sentence lists them."""
+    return ", ".join(f'"{request.text(role)}"' for role in roles)
+
+
 def made_name_problems(
     request: Request, what: str, name_of: Callable[[str], str]
 ) -> Iterator[Problem]:

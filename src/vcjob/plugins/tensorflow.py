@@ -9,7 +9,7 @@ from vcjob.plugins.base import AddToPod, Argument, Plugin, Request
 from vcjob.plugins.draft import PodDraft
 from vcjob.plugins.host_lists import MOST_ENV_BYTES
 from vcjob.plugins.hosts import TaskHosts
-from vcjob.plugins.roles import argument_path, role_problems
+from vcjob.plugins.roles import argument_path, quoted, role_problems
 
 VARIABLE = "TF_CONFIG"
 ROLES = ("ps", "worker", "chief", "evaluator")
@@ -64,9 +64,8 @@ def _problems(request: Request) -> Iterator[Problem]:
     if _is_alone(request):
         return
     if not _role_hosts(request):
-        names = ", ".join(request.text(role) for role in ROLES)
         yield Problem(
-            f"no task plays a role of TensorFlow (tasks called {names})",
+            f"no task plays a role of TensorFlow (tasks called {quoted(request, ROLES)})",
             request.path,
             "name the tasks so, or give their names: --worker=my-task",
             warning=True,

@@ -178,7 +178,7 @@ def declaring(*ports: Any, beside: Any = ()) -> Object:
             ['--head and --worker name the same task "head"', 'no container "worker"'],
         ),
         (job({"pytorch": []}, master=0, worker=1), ["no replicas, so that there is no master"]),
-        (job({"hcclrank": []}, a=1), ["no task is called master or worker"]),
+        (job({"hcclrank": []}, a=1), ['no task plays a role (tasks called "master", "worker")']),
         (job({"hcclrank": [], "pytorch": ["--master=a"]}, a=1), []),
         (
             job(

@@ -347,7 +347,9 @@ def test_an_unknown_plugin_says_where_plugins_come_from() -> None:
     assert "known here: env, " in problem.hint
     assert "other packages" in problem.hint
     (problem,) = check(changed("plugins", {"Env": []}))
-    assert problem.hint.startswith('did you mean "env"? If not: plugins of other packages must be')
+    assert problem.hint == 'did you mean "env"?'
+    (problem,) = check(changed("plugins", {"torchrun": []}))
+    assert problem.hint.startswith('did you mean "pytorch"? If not: plugins of other packages must')
 
 
 def test_all_problems_are_told_at_once() -> None:

@@ -44,8 +44,9 @@ def check_plugins(subject: Subject, registry: Registry) -> Iterator[Problem]:
         )
     selection = select(_without_plugins(job, missing), registry)
     for problem in selection.problems:
-        is_known = problem.path[:2] != _PLUGINS or problem.path[2] in registry.names()
-        if is_known or registry.withheld(str(problem.path[2])):
+        name = str(problem.path[2]) if problem.path[:2] == _PLUGINS else ""
+        is_known = name in registry.names() or name.lower() in registry.names()
+        if not name or is_known or registry.withheld(name):
             yield problem
         else:
             between = " If not: " if problem.hint.endswith("?") else "; "
