@@ -21,7 +21,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--clients",
         action="store_true",
         help="install kubectl, helm and other clients of Kubernetes into environments beside the "
-        "checkout, and test with them; without it tests skip clients that are not installed",
+        "checkout, for the tests marked clients; without it they skip what is not installed",
     )
     cluster = parser.getgroup("a cluster of yours", "for tests/kubernetes/end_to_end")
     cluster.addoption(

@@ -27,6 +27,13 @@ from vcjob.plugins.registry import installed_plugins
 RELEASES = ("v37", "v34")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Whoever wants a program of others needs a client."""
+    for item in items:
+        if "program" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.clients)
+
+
 @pytest.fixture
 def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """The kubeconfig file of a server that runs during the test."""

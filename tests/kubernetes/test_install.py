@@ -119,6 +119,7 @@ def test_all_that_a_server_serves_is_applied_in_one_go(kubectl):
     kubectl("get", "serviceaccount", "vcjob-operator", "-n", "vcjob-system")
 
 
+@pytest.mark.clients
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(
     "arguments", [(), ("--namespaces", "a,b"), ("--take-over", "--priority-class", "x")]

@@ -29,7 +29,10 @@ POD = {
 JOBS = ("batch.volcano.sh", "v1alpha1", "default", "jobs")
 NEEDED = "needs the client: pytest tests/kubernetes --clients"
 
-pytestmark = pytest.mark.filterwarnings("ignore")  # what others' packages warn of is theirs
+pytestmark = [
+    pytest.mark.clients,
+    pytest.mark.filterwarnings("ignore"),  # what others' packages warn of is theirs
+]
 
 
 def job():

@@ -222,6 +222,7 @@ def test_our_own_commands(engine: Engine, kubectl: Kubectl, tmp_path: Path) -> N
     kubectl("delete", "vcjob", "ours")
 
 
+@pytest.mark.clients
 @pytest.mark.filterwarnings("ignore")  # it leaves sockets open
 def test_the_official_python_client(config: Path, pod: Callable[..., str]) -> None:
     kubernetes = pytest.importorskip("kubernetes")

@@ -34,6 +34,7 @@ OBJECTS = (
 )
 
 
+@pytest.mark.clients
 def test_no_request_makes_the_server_fail(
     config: Path, tmp_path: Path, pytestconfig: pytest.Config
 ) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import client_packages
 import pytest
 
-pytestmark = pytest.mark.local
+pytestmark = [pytest.mark.local, pytest.mark.clients]
 
 # In the environment of TorchX, as its users write it; prints what came of each step as JSON.
 PROGRAM = """

@@ -13,6 +13,13 @@ from end_to_end.target import Target, ask, install_definitions, wait_for_queue
 from operators import operators
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Without a cluster of the user's the tests need an engine."""
+    for item in items if config.getoption("kubeconfig") is None else ():
+        if "target" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.local)
+
+
 @pytest.fixture(scope="session")
 def target(
     pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory
