@@ -1,17 +1,15 @@
 """Who decides about Jobs where Volcano's controller may be at work too."""
 
 import asyncio
-import contextlib
-import time
-from collections.abc import AsyncIterator
+import functools
 
 import pytest
+import volcanos_leases
+from volcanos_leases import Closed
 
 from vcjob.api.kinds import LEASE
 from vcjob.api.types import Object
-from vcjob.controller.cluster import Forbidden, NotFound
 from vcjob.controller.readiness import Readiness
-from vcjob.core.times import micro_timestamp
 from vcjob.kubernetes.beside_volcano import (
     CONTROLLER_LEASE,
     NAMESPACE,
@@ -51,37 +49,8 @@ class Clock:
         return self.now
 
 
-async def hold(store: Store, holder: str, seconds: int = 15) -> None:
-    """Be Volcano's controller: take or renew the Lease."""
-    spec = {
-        "holderIdentity": holder,
-        "leaseDurationSeconds": seconds,
-        "renewTime": micro_timestamp(time.time()),
-        "leaseTransitions": 3,
-    }
-    try:
-        await store.patch(LEASE, NAMESPACE, CONTROLLER_LEASE, {"spec": spec})
-    except NotFound:
-        metadata = {"name": CONTROLLER_LEASE, "namespace": NAMESPACE}
-        await store.create(LEASE, {"metadata": metadata, "spec": spec})
-
-
-@contextlib.asynccontextmanager
-async def renewing(store: Store, holder: str) -> AsyncIterator[None]:
-    """Be Volcano's controller at work."""
-
-    async def go_on() -> None:
-        while True:
-            await hold(store, holder)
-            await asyncio.sleep(0.005)
-
-    await hold(store, holder)
-    task = asyncio.create_task(go_on())
-    try:
-        yield
-    finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
+hold = functools.partial(volcanos_leases.hold, lease=CONTROLLER_LEASE)
+renewing = functools.partial(volcanos_leases.renewing, lease=CONTROLLER_LEASE)
 
 
 async def spec_of(store: Store) -> Object:
@@ -149,14 +118,6 @@ def test_a_controller_of_volcano_that_comes_later_has_the_jobs_until_it_goes() -
 
 
 def test_what_may_not_be_read_counts_as_held_and_says_which_right_is_missing() -> None:
-    class Closed(Store):
-        closed = True
-
-        async def get(self, kind: object, namespace: str, name: str) -> Object:
-            if self.closed:
-                raise Forbidden("no")
-            raise NotFound("none")
-
     async def scenario() -> None:
         store, readiness = Closed(Clock()), Told()
         beside = StandingBack(store, readiness, QUICK)

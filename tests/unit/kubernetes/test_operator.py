@@ -2,18 +2,17 @@
 
 import asyncio
 import contextlib
-import time
 from collections.abc import AsyncIterator
 
 import aiohttp
 import msgspec
 import pytest
 from played_cluster import TOKEN, Face
+from volcanos_leases import hold, renewing
 
-from vcjob.api.kinds import LEASE, NAMESPACE, QUEUE
+from vcjob.api.kinds import NAMESPACE, QUEUE
 from vcjob.controller.cluster import Cluster
 from vcjob.controller.readiness import Readiness
-from vcjob.core.times import micro_timestamp
 from vcjob.kubernetes import beside_volcano, operator
 from vcjob.kubernetes.operator_options import OperatorOptions
 from vcjob.kubernetes.server import Server
@@ -39,78 +38,60 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(operator, "StandingBack", StandingBack)
 
 
-async def say(store: Store, holder: str) -> None:
-    spec = {"holderIdentity": holder, "leaseDurationSeconds": 600}
-    place = (beside_volcano.NAMESPACE, beside_volcano.CONTROLLER_LEASE)
-    renewed = {"spec": {**spec, "renewTime": micro_timestamp(time.time())}}
-    await store.patch(LEASE, *place, renewed)
+CONTROLLER = {"lease": beside_volcano.CONTROLLER_LEASE}
 
 
 @contextlib.asynccontextmanager
-async def beside_volcano_s_controller() -> AsyncIterator[tuple[Store, Server]]:
-    """A cluster on which Volcano's controller works until the Lease is given back."""
-    face = Face()
-    store = face.store
+async def cluster() -> AsyncIterator[tuple[Store, Server]]:
+    """A cluster with the namespace of Volcano."""
+    store = Face().store
     for name in ("default", beside_volcano.NAMESPACE):
         await store.create(NAMESPACE, {"metadata": {"name": name}})
     for name in ("root", "default"):
         await store.create(QUEUE, {"metadata": {"name": name}, "spec": {"weight": 1}})
-    about = {"name": beside_volcano.CONTROLLER_LEASE, "namespace": beside_volcano.NAMESPACE}
-    await store.create(LEASE, {"metadata": about, "spec": {}})
-
-    async def renew() -> None:
-        while (await store.get(LEASE, about["namespace"], about["name"]))["spec"]["holderIdentity"]:
-            await say(store, "volcano-controllers-x")
-            await asyncio.sleep(0.005)
-
-    await say(store, "volcano-controllers-x")
-    renewing = asyncio.create_task(renew())
     api = ApiServer(store, TOKEN, plugins=installed_plugins(third_party=False))
-    try:
-        async with serve_api(api, ssl_context=None) as port:
-            yield store, Server(url=f"http://127.0.0.1:{port}", name="test", token=TOKEN)
-    finally:
-        renewing.cancel()
-        await asyncio.gather(renewing, return_exceptions=True)
+    async with serve_api(api, ssl_context=None) as port:
+        yield store, Server(url=f"http://127.0.0.1:{port}", name="test", token=TOKEN)
 
 
 def test_started_by_hand_it_ends_and_says_what_to_do() -> None:
     async def scenario() -> None:
-        async with beside_volcano_s_controller() as (_, server):
-            with pytest.raises(beside_volcano.VolcanoRuns, match="volcano-controllers-x holds"):
+        async with cluster() as (store, server), renewing(store, "controllers-x", **CONTROLLER):
+            with pytest.raises(beside_volcano.VolcanoRuns, match="controllers-x holds"):
                 await operator.operate(server, OPTIONS)
 
     asyncio.run(scenario())
 
 
+async def told(url: str, code: int, words: str) -> str:
+    """What /readyz says, once it says this."""
+    while True:
+        async with aiohttp.request("GET", f"{url}/readyz") as answer:
+            text = await answer.text()
+        if answer.status == code and words in text:
+            return text
+        await asyncio.sleep(0.01)
+
+
 def test_as_a_pod_it_stays_up_says_so_once_and_starts_when_the_lease_is_free(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    said = "volcano: Volcano's controller (volcano-controllers-x) holds the Lease"
+    said = "volcano: Volcano's controller (controllers-x) holds the Lease"
 
     async def scenario() -> None:
         serving: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-        async with beside_volcano_s_controller() as (store, server):
-            options = msgspec.structs.replace(OPTIONS, waits_for_volcano=True)
-            working = asyncio.create_task(operator.operate(server, options, serving.set_result))
-            url = f"http://127.0.0.1:{await serving}"
-            async with aiohttp.ClientSession(url) as session:
-
-                async def until(code: int, words: str) -> str:
-                    while True:
-                        async with session.get("/readyz") as answer:
-                            text = await answer.text()
-                            if answer.status == code and words in text:
-                                return text
-                        await asyncio.sleep(0.01)
-
-                waiting = await until(503, said)
+        async with cluster() as (store, server):
+            async with renewing(store, "controllers-x", **CONTROLLER):
+                options = msgspec.structs.replace(OPTIONS, waits_for_volcano=True)
+                working = asyncio.create_task(operator.operate(server, options, serving.set_result))
+                url = f"http://127.0.0.1:{await serving}"
+                waiting = await told(url, 503, said)
                 assert "--take-over" in waiting, "what to do stands beside it"
-                async with session.get("/healthz") as answer:
+                async with aiohttp.request("GET", f"{url}/healthz") as answer:
                     assert answer.status == 200, "so nobody starts it anew"
                 assert not working.done()
-                await say(store, "")
-                await until(200, "ready: leads")
+            await hold(store, "", **CONTROLLER)
+            await told(url, 200, "ready: leads")
             working.cancel()
             await asyncio.gather(working, return_exceptions=True)
 

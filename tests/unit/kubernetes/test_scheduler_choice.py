@@ -2,20 +2,19 @@
 
 import asyncio
 import contextlib
-import time
-from collections.abc import AsyncIterator
+import functools
 from typing import Any, cast
 
 import pytest
+import volcanos_leases
+from volcanos_leases import Closed
 
 from vcjob.api.kinds import JOB, LEASE, POD
 from vcjob.api.names import JOB_NAME, OUT_OF_SYNC
 from vcjob.api.types import Object
-from vcjob.controller.cluster import Forbidden, NotFound, ObjectList
+from vcjob.controller.cluster import ObjectList
 from vcjob.controller.readiness import Readiness
 from vcjob.core.scheduling.gating import GATE, GangScheduling
-from vcjob.core.times import micro_timestamp
-from vcjob.kubernetes.beside_volcano import NAMESPACE
 from vcjob.kubernetes.cluster import KubernetesCluster
 from vcjob.kubernetes.conditions import Condition
 from vcjob.kubernetes.scheduler_choice import SCHEDULER_LEASE, SchedulerChoice, remake_waiting
@@ -39,35 +38,10 @@ def new_store() -> Looked:
     return Looked(lambda: 1_800_000_000.0)
 
 
-async def hold(store: Store, holder: str, seconds: int = 15) -> None:
-    spec = {
-        "holderIdentity": holder,
-        "leaseDurationSeconds": seconds,
-        "renewTime": micro_timestamp(time.time()),
-    }
-    try:
-        await store.patch(LEASE, NAMESPACE, SCHEDULER_LEASE, {"spec": spec})
-    except NotFound:
-        metadata = {"name": SCHEDULER_LEASE, "namespace": NAMESPACE}
-        await store.create(LEASE, {"metadata": metadata, "spec": spec})
-
-
-@contextlib.asynccontextmanager
-async def renewing(store: Store) -> AsyncIterator[None]:
-    """Be Volcano's scheduler at work."""
-
-    async def go_on() -> None:
-        while True:
-            await hold(store, "volcano-scheduler-x")
-            await asyncio.sleep(0.005)
-
-    await hold(store, "volcano-scheduler-x")
-    task = asyncio.create_task(go_on())
-    try:
-        yield
-    finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
+hold = functools.partial(volcanos_leases.hold, lease=SCHEDULER_LEASE)
+renewing = functools.partial(
+    volcanos_leases.renewing, lease=SCHEDULER_LEASE, holder="volcano-scheduler-x"
+)
 
 
 @pytest.mark.parametrize("wanted", [VOLCANO, BUILTIN])
@@ -137,10 +111,6 @@ def test_a_choice_that_does_not_fit_what_is_there_is_kept_and_told(
 
 
 def test_without_the_right_to_look_a_choice_is_taken_as_it_is() -> None:
-    class Closed(Store):
-        async def get(self, kind: object, namespace: str, name: str) -> Object:
-            raise Forbidden("no")
-
     async def scenario() -> None:
         readiness = Readiness()
         choice = SchedulerChoice(Closed(lambda: 0.0), "volcano", readiness, **QUICK)
@@ -186,14 +156,6 @@ def test_volcano_s_scheduler_that_goes_is_missed_only_after_a_while() -> None:
 
 
 def test_without_the_right_to_look_it_waits_and_says_which() -> None:
-    class Closed(Store):
-        closed = True
-
-        async def get(self, kind: object, namespace: str, name: str) -> Object:
-            if self.closed:
-                raise Forbidden("no")
-            raise NotFound("none")
-
     async def scenario() -> None:
         store, readiness = Closed(lambda: 0.0), Readiness()
         choosing = asyncio.create_task(SchedulerChoice(store, "auto", readiness, **QUICK).choose())

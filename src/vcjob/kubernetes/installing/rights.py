@@ -98,6 +98,39 @@ def _of_plugin(kind: Kind, why: str) -> Right:
     return Right(feature=Feature.PLUGINS, kind=kind, verbs=_KEEP_UP, why=why)
 
 
+def _followed(feature: Feature, kind: Kind, why: str, *, account: str = OPERATOR) -> Right:
+    """A kind that is followed in the whole cluster."""
+    return Right(
+        feature=feature, kind=kind, verbs=_FOLLOW, why=why, scope=Scope.CLUSTER, account=account
+    )
+
+
+def _kept(
+    feature: Feature, kind: Kind, name: str, why: str, *, account: str = OPERATOR
+) -> tuple[Right, Right]:
+    """One object of our own namespace, made and kept up."""
+    made = f"Makes that {kind.kind}; a right to create cannot be limited to names."
+    return (
+        Right(
+            feature=feature,
+            kind=kind,
+            verbs=("get", "patch"),
+            why=why,
+            names=(name,),
+            scope=Scope.OWN,
+            account=account,
+        ),
+        Right(
+            feature=feature,
+            kind=kind,
+            verbs=("create",),
+            why=made,
+            scope=Scope.OWN,
+            account=account,
+        ),
+    )
+
+
 RIGHTS: tuple[Right, ...] = (
     Right(
         feature=Feature.JOBS,
@@ -164,19 +197,9 @@ RIGHTS: tuple[Right, ...] = (
         verbs=("create", "get", "patch"),
         why="Tells about Jobs; counts what is said again.",
     ),
-    Right(
-        feature=Feature.QUEUES,
-        kind=QUEUE,
-        verbs=_FOLLOW,
-        scope=Scope.CLUSTER,
-        why="Jobs wait for a queue that there is not.",
-    ),
-    Right(
-        feature=Feature.QUEUES,
-        kind=PRIORITY_CLASS,
-        verbs=_FOLLOW,
-        scope=Scope.CLUSTER,
-        why="The order in which a Job's tasks count for its minimum.",
+    _followed(Feature.QUEUES, QUEUE, "Jobs wait for a queue that there is not."),
+    _followed(
+        Feature.QUEUES, PRIORITY_CLASS, "The order in which a Job's tasks count for its minimum."
     ),
     Right(
         feature=Feature.DEFAULT_QUEUE,
@@ -186,19 +209,11 @@ RIGHTS: tuple[Right, ...] = (
         why="Makes the Queues `root` and `default` when they are missing; a right to create cannot "
         "be limited to names. Beside Volcano it is left out: Volcano makes them.",
     ),
-    Right(
-        feature=Feature.BUILTIN,
-        kind=NODE,
-        verbs=_FOLLOW,
-        scope=Scope.CLUSTER,
-        why="What nodes have room for. `--scheduler volcano` leaves this out.",
+    _followed(
+        Feature.BUILTIN, NODE, "What nodes have room for. `--scheduler volcano` leaves this out."
     ),
-    Right(
-        feature=Feature.BUILTIN,
-        kind=POD,
-        verbs=_FOLLOW,
-        scope=Scope.CLUSTER,
-        why="What others' pods use up. `--scheduler volcano` leaves this out.",
+    _followed(
+        Feature.BUILTIN, POD, "What others' pods use up. `--scheduler volcano` leaves this out."
     ),
     Right(
         feature=Feature.BUILTIN,
@@ -209,21 +224,7 @@ RIGHTS: tuple[Right, ...] = (
         why="Never asked for: by Volcano's definition and ours PodGroups have no status of their "
         "own, but somebody else's may give them one, where it then tells how gangs stand.",
     ),
-    Right(
-        feature=Feature.ELECTION,
-        kind=LEASE,
-        verbs=("get", "patch"),
-        names=(OPERATOR,),
-        scope=Scope.OWN,
-        why="One replica works, the others wait.",
-    ),
-    Right(
-        feature=Feature.ELECTION,
-        kind=LEASE,
-        verbs=("create",),
-        scope=Scope.OWN,
-        why="Makes that Lease; a right to create cannot be limited to names.",
-    ),
+    *_kept(Feature.ELECTION, LEASE, OPERATOR, "One replica works, the others wait."),
     Right(
         feature=Feature.BESIDE,
         kind=LEASE,
@@ -248,38 +249,24 @@ RIGHTS: tuple[Right, ...] = (
         scope=Scope.VOLCANO,
         why="Makes that Lease where there is none. Only with `--take-over`.",
     ),
-    Right(
-        feature=Feature.ADMISSION,
+    _followed(
+        Feature.ADMISSION,
+        QUEUE,
+        "Refuses Jobs for a queue that there is not, is closed or has queues below it.",
         account=WEBHOOK,
-        kind=QUEUE,
-        verbs=_FOLLOW,
-        scope=Scope.CLUSTER,
-        why="Refuses Jobs for a queue that there is not, is closed or has queues below it.",
     ),
-    Right(
-        feature=Feature.ADMISSION,
+    _followed(
+        Feature.ADMISSION,
+        PRIORITY_CLASS,
+        "Warns of a priority class that there is not.",
         account=WEBHOOK,
-        kind=PRIORITY_CLASS,
-        verbs=_FOLLOW,
-        scope=Scope.CLUSTER,
-        why="Warns of a priority class that there is not.",
     ),
-    Right(
-        feature=Feature.CERTIFICATE,
+    *_kept(
+        Feature.CERTIFICATE,
+        SECRET,
+        CERTIFICATE_SECRET,
+        "Keeps its certificate there, for all replicas, and renews it.",
         account=WEBHOOK,
-        kind=SECRET,
-        verbs=("get", "patch"),
-        names=(CERTIFICATE_SECRET,),
-        scope=Scope.OWN,
-        why="Keeps its certificate there, for all replicas, and renews it.",
-    ),
-    Right(
-        feature=Feature.CERTIFICATE,
-        account=WEBHOOK,
-        kind=SECRET,
-        verbs=("create",),
-        scope=Scope.OWN,
-        why="Makes that Secret; a right to create cannot be limited to names.",
     ),
     *(
         Right(
