@@ -9,6 +9,7 @@ from typing import Protocol
 from vcjob.api.kinds import Kind
 from vcjob.api.names import GROUP_NAME
 from vcjob.api.types import Object
+from vcjob.controller.backing_off import pause_after
 from vcjob.controller.clock import Clock
 from vcjob.controller.cluster import Cluster, ClusterError, EventType, Gone
 from vcjob.core.scheduling.booked import Key, key_of
@@ -44,6 +45,7 @@ async def follow(
     known: dict[Key, Object] = {}
     since = ""
     failures = 0
+    jitter = random.Random()
     while True:
         try:
             if not since:
@@ -74,9 +76,11 @@ async def follow(
             since = ""  # too far behind: list again
         except ClusterError as error:
             _log.warning("watching %s broke off: %s", kind.plural, error)
-            delay = min(_FIRST_DELAY_SECONDS * 2**failures, _LONGEST_DELAY_SECONDS)
-            failures = min(failures + 1, 10)
-            await clock.sleep_until(clock.now() + delay * (1 + random.random() / 2))
+            failures += 1
+            pause = pause_after(
+                failures, jitter, first=_FIRST_DELAY_SECONDS, longest=_LONGEST_DELAY_SECONDS
+            )
+            await clock.sleep_until(clock.now() + pause)
 
 
 def _replace(known: dict[Key, Object], items: list[Object], take: Take) -> None:

@@ -46,6 +46,7 @@ _MARKS = (
     *(names.GROUP_NAME, names.JOB_NAME, names.JOB_RETRY_COUNT, names.JOB_VERSION),
     *(names.OUT_OF_SYNC, names.TASK_INDEX, names.TASK_SPEC),
 )
+# mypy wants the names written out; they stand in api/names.py and nowhere else.
 _PodMarks = TypedDict("_PodMarks", dict.fromkeys(_MARKS, str), total=False)  # type: ignore[misc]
 """Labels and annotations of pods: those that tell their place in a Job or gang."""
 
