@@ -4,8 +4,11 @@ Source: Kubernetes documentation, "The Kubernetes API" (OpenAPI V2 and V3). Each
 has its own v3 document; v2 is all of them in one.
 """
 
+import hashlib
 from collections.abc import Iterable, Iterator
 from typing import Any
+
+import msgspec
 
 from vcjob import __version__
 from vcjob.api.kinds import Kind
@@ -61,14 +64,21 @@ def group_versions(resources: Iterable[Resource]) -> dict[str, tuple[str, str]]:
     return {_document_path(one.kind): (one.kind.group, one.kind.version) for one in resources}
 
 
-def index(resources: Iterable[Resource], digest: str) -> Object:
-    """``/openapi/v3``; ``digest`` changes whenever the documents do."""
-    paths = group_versions(resources)
-    return {
-        "paths": {
-            path: {"serverRelativeURL": f"/openapi/v3/{path}?hash={digest}"} for path in paths
-        }
-    }
+def index(resources: Iterable[Resource]) -> Object:
+    """``/openapi/v3``: where the documents are, with a hash that changes whenever they do."""
+    known = list(resources)
+    paths: Object = {}
+    for path, wanted in group_versions(known).items():
+        parts = [one for one in known if (one.kind.group, one.kind.version) == wanted]
+        paths[path] = {"serverRelativeURL": f"/openapi/v3/{path}?hash={_digest(parts)}"}
+    return {"paths": paths}
+
+
+def _digest(resources: Iterable[Resource]) -> str:
+    """Of what documents are made of: this version of vcjob, and what definitions say."""
+    parts = [(one.kind.plural, one.has_status, one.schema) for one in resources]
+    text = __version__.encode() + msgspec.json.encode(parts)
+    return hashlib.sha256(text).hexdigest()[:32]
 
 
 def version_3(resources: Iterable[Resource]) -> Object:

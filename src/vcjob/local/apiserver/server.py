@@ -15,11 +15,11 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterat
 
 from aiohttp import web
 
-from vcjob import __version__
 from vcjob.api.kinds import POD
 from vcjob.controller.cluster import ClusterError
-from vcjob.local.apiserver import discovery, openapi, query, reviews
-from vcjob.local.apiserver.answers import Answer, LongAnswer, send
+from vcjob.local.apiserver import query, reviews
+from vcjob.local.apiserver.about_server import about_server
+from vcjob.local.apiserver.answers import Answer, send
 from vcjob.local.apiserver.bodies import Body, decode_object, media_type, program, read_body
 from vcjob.local.apiserver.custom import Served
 from vcjob.local.apiserver.deleting import Deleting
@@ -27,13 +27,12 @@ from vcjob.local.apiserver.forms import FORMS, one
 from vcjob.local.apiserver.http_log import http_log
 from vcjob.local.apiserver.listing import Lists, check_version, selection
 from vcjob.local.apiserver.namespaces import Namespaces
-from vcjob.local.apiserver.negotiation import DISCOVERY, Media, negotiate
+from vcjob.local.apiserver.negotiation import Media, negotiate
 from vcjob.local.apiserver.paths import Place, place_of, split
 from vcjob.local.apiserver.resources import Resource
 from vcjob.local.apiserver.status import Refused, Written, failure, refusal_of
 from vcjob.local.apiserver.watching import watch
 from vcjob.local.apiserver.writing import Writing
-from vcjob.local.machine_node import FULL_VERSION, KUBERNETES_VERSION, architecture
 from vcjob.local.store import Store
 from vcjob.plugins.registry import Registry, installed_plugins
 
@@ -45,14 +44,6 @@ _HOSTS = ("127.0.0.1", "localhost", "[::1]")
 _SHUTDOWN_SECONDS = 2.0
 _LONGEST_LINE = 1024 * 1024  # bytes of a URL, as Go takes: commands of exec stand in it
 _HEALTH = ("healthz", "livez", "readyz")
-_PATHS = (
-    "/api",
-    "/apis",
-    *(f"/{one}" for one in _HEALTH),
-    "/openapi/v2",
-    "/openapi/v3",
-    "/version",
-)
 
 _log = logging.getLogger(__name__)
 
@@ -153,6 +144,15 @@ class ApiServer:
             return await self._about_resource(request, resource, place)
         except ClusterError as error:
             raise refusal_of(error, resource.kind, place.name) from error
+
+    async def _about_server(self, request: web.BaseRequest, segments: tuple[str, ...]) -> Answer:
+        if request.method not in ("GET", "HEAD"):
+            raise _no_method(request.method) if segments else _no_resource()
+        resources = await self._served.all()
+        answer = about_server(segments, resources, request.headers.get("Accept", ""), self.port)
+        if answer is None:
+            raise _no_resource()
+        return answer
 
     async def _about_resource(
         self, request: web.BaseRequest, resource: Resource, place: Place
@@ -260,49 +260,6 @@ class ApiServer:
             )
         raise _no_method(request.method)
 
-    async def _about_server(
-        self, request: web.BaseRequest, segments: tuple[str, ...]
-    ) -> Answer | LongAnswer:
-        if request.method not in ("GET", "HEAD"):
-            raise _no_method(request.method) if segments else _no_resource()
-        accept = request.headers.get("Accept", "")
-        found: object = None
-        match segments:
-            case ():
-                found = {"paths": list(_PATHS)}
-            case ("version",):
-                found = version()
-            case ("api" | "apis",):
-                media = negotiate(accept, frozenset((DISCOVERY,)))
-                resources = await self._served.all()
-                core = segments == ("api",)
-                if media.form:
-                    return Answer(discovery.aggregated(resources, core, media.version), media=media)
-                address = f"127.0.0.1:{self.port}"
-                found = discovery.core_versions(address) if core else discovery.groups(resources)
-            case ("api", "v1"):
-                found = discovery.resource_list(await self._served.all(), "", "v1")
-            case ("apis", group):
-                found = discovery.group(await self._served.all(), group)
-            case ("apis", group, of_group):
-                found = discovery.resource_list(await self._served.all(), group, of_group)
-            case ("openapi", "v2"):
-                found = openapi.version_2(await self._served.all())
-            case ("openapi", "v3"):
-                found = openapi.index(await self._served.all(), __version__)
-            case ("openapi", "v3", *rest):
-                resources = await self._served.all()
-                wanted = openapi.group_versions(resources).get("/".join(rest))
-                if wanted:
-                    return Answer(
-                        openapi.version_3(
-                            [r for r in resources if (r.kind.group, r.kind.version) == wanted]
-                        )
-                    )
-        if found is None:
-            raise _no_resource()
-        return Answer(found, media=negotiate(accept))
-
 
 @contextlib.asynccontextmanager
 async def serve(
@@ -339,22 +296,6 @@ async def serve(
         await server.namespaces.close()
         server.end_lasting()
         await runner.cleanup()
-
-
-def version() -> dict[str, str]:
-    """``/version``."""
-    major, minor = KUBERNETES_VERSION.split(".")
-    return {
-        "major": major,
-        "minor": minor,
-        "gitVersion": FULL_VERSION,
-        "gitCommit": "",
-        "gitTreeState": "clean",
-        "buildDate": "1970-01-01T00:00:00Z",
-        "goVersion": "none",
-        "compiler": "none",
-        "platform": f"linux/{architecture()}",
-    }
 
 
 def _no_match(asked: query.Query) -> dict[str, str]:

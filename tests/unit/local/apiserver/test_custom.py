@@ -157,6 +157,21 @@ def test_lists_with_keys_are_applied_item_by_item():
     assert ask_of(scenario).body["spec"]["crew"] == [{"name": "ann"}, {"name": "bob"}]
 
 
+def test_the_hash_of_a_document_changes_with_the_definition():
+    async def scenario(ask):
+        before = (await ask("GET", "/openapi/v3")).body["paths"]
+        path = f"{DEFINITIONS}/boats.example.com"
+        versions = definition({"type": "object"})["spec"]["versions"]
+        changed = await ask("PATCH", path, {"spec": {"versions": versions}},
+                            type="application/merge-patch+json")  # fmt: skip
+        assert changed.code == 200
+        return before, (await ask("GET", "/openapi/v3")).body["paths"]
+
+    before, after = ask_of(scenario)
+
+    assert [path for path in before if before[path] != after[path]] == ["apis/example.com/v1"]
+
+
 def test_openapi_has_the_schema_of_the_definition():
     async def scenario(ask):
         return await ask("GET", "/openapi/v3/apis/example.com/v1")
