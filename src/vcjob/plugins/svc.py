@@ -4,12 +4,13 @@ It gives every pod a host name below the headless Service of the job, lists all 
 ConfigMap (mounted as files, and given as environment), and lets only pods of the job reach them.
 """
 
+import ipaddress
 from collections.abc import Iterator, Mapping
 
 from vcjob.api import kinds, names
 from vcjob.api.problems import Problem
 from vcjob.api.types import Job, Object
-from vcjob.api.validation import dns_1035_label, dns_1123_label
+from vcjob.api.validation import dns_1035_label, dns_1123_label, dns_1123_subdomain
 from vcjob.plugins import options
 from vcjob.plugins.base import AddToPod, Argument, Plugin, Request
 from vcjob.plugins.draft import PodDraft
@@ -176,6 +177,14 @@ def _problems(request: Request) -> Iterator[Problem]:
     yield from _option_problems(request)
 
 
+def _is_ip_address(text: str) -> bool:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return "%" not in text  # a zone may hold anything, and means nothing on another machine
+
+
 def _name_problems(job: Job) -> Iterator[Problem]:
     name = job.metadata.name
     path = ("metadata", "name")
@@ -253,7 +262,12 @@ def _option_problems(request: Request) -> Iterator[Problem]:
     yield from options.peer_problems(job, names.NETWORK_POLICY_SOURCES)
     if problem := options.map_problem(job, names.HOST_ADDRESSES):
         yield problem
-    for pod in options.text_map(job, names.HOST_ADDRESSES):
+    for pod, address in options.text_map(job, names.HOST_ADDRESSES).items():
+        if not _is_ip_address(address) and (wrong := dns_1123_subdomain(address.lower())):
+            yield Problem(
+                f'{names.HOST_ADDRESSES}: "{address}" is no IP address, and so must {wrong}',
+                options.option_path(names.HOST_ADDRESSES),
+            )
         task, index = _host_of(pod)
         hosts = request.hosts.find(task)
         if not hosts or not 0 <= index < hosts.count:

@@ -100,6 +100,12 @@ def test_service_and_policy_carry_the_users_labels_and_annotations() -> None:
     assert not problems(one)
 
 
+@pytest.mark.parametrize("address", ["10.1.0.5", "fd00::5", "Node-5.example.org"])
+def test_an_address_is_a_number_or_a_name(address: str) -> None:
+    one = svc(annotations={names.HOST_ADDRESSES: f'{{"a-1": "{address}"}}'})
+    assert list(one.plugin.problems(one.request)) == []
+
+
 def test_other_addresses_stand_in_the_lists_but_not_in_the_pods_names() -> None:
     one = svc(annotations={names.HOST_ADDRESSES: '{"a-1": "10.1.0.5"}'})
     assert objects(one)["ConfigMap/j-svc"]["data"]["VC_A_HOSTS"] == "j-a-0.j,10.1.0.5"
@@ -215,6 +221,9 @@ def test_a_list_that_fits_nowhere_is_refused_with_the_number_that_fits() -> None
         (svc(annotations={names.HOST_ADDRESSES: "[]"}), "a JSON object", False),
         (svc(annotations={names.HOST_ADDRESSES: '{"a-2": "x"}'}), 'no host "a-2"', True),
         (svc(annotations={names.HOST_ADDRESSES: '{"a": "x"}'}), 'no host "a"', True),
+        (svc(annotations={names.HOST_ADDRESSES: '{"a-1": "x,y"}'}), "is no IP address", False),
+        (svc(annotations={names.HOST_ADDRESSES: '{"a-1": ""}'}), "is no IP address", False),
+        (svc(annotations={names.HOST_ADDRESSES: '{"a-1": "fe80::1%a,b"}'}), "no IP address", False),
     ],
 )
 def test_what_cannot_work_is_told(one: Selected, message: str, warning: bool) -> None:
