@@ -14,15 +14,6 @@ from vcjob.local.machine_node import FULL_VERSION, KUBERNETES_VERSION, architect
 _PATHS = (
     *("/api", "/apis", "/healthz", "/livez", "/openapi/v2", "/openapi/v3", "/readyz", "/version"),
 )
-    "/api",
-    "/apis",
-    "/healthz",
-    "/livez",
-    "/openapi/v2",
-    "/openapi/v3",
-    "/readyz",
-    "/version",
-)
 
 
 def about_server(
