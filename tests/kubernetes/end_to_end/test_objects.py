@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import pytest
+from end_to_end.operating import Webhook
 from end_to_end.recording import seen
 from end_to_end.stored import stored_objects, without_server
 from end_to_end.target import Target
@@ -13,7 +14,7 @@ from rendered import RENDERED, cases, differences, recorded_objects
 
 from vcjob.api.kinds import JOB, POD, POD_GROUP, PRIORITY_CLASS, SERVICE, find_kind
 from vcjob.api.types import Object
-from vcjob.controller.cluster import AlreadyExists, NotFound
+from vcjob.controller.cluster import AlreadyExists, Forbidden, Invalid, NotFound
 
 Key = tuple[str, str]
 WAITING = frozenset({
@@ -34,10 +35,14 @@ OF_CHANCE = ("Secret", "PersistentVolumeClaim")
 """Kinds whose objects Volcano fills, or names, by chance."""
 
 
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "name" in metafunc.fixturenames:
+        by_volcano = metafunc.config.getoption("controller") == "volcano"
+        metafunc.parametrize("name", [one for one in NAMES if by_volcano or one not in REFUSED])
+
+
 def obstacle(name: str, target: Target) -> str:
     """Why a Job cannot be compared, empty if it can."""
-    if target.controller == "vcjob" and name in REFUSED:
-        return "vcjob refuses it, and says why"
     kinds = {kind for kind, _ in recorded_objects(name)}
     if target.controller == "volcano" and kinds & set(OF_CHANCE):
         return "Volcano's keys and names are random"
@@ -84,7 +89,6 @@ def made(target: Target, operator: Any, request: pytest.FixtureRequest) -> Told[
 
 
 @pytest.mark.timeout(300)  # the first test has the others made too
-@pytest.mark.parametrize("name", NAMES)
 def test_a_job_becomes_what_volcano_made_of_it(
     name: str, target: Target, made: Told[dict[Key, Object]]
 ) -> None:
@@ -115,3 +119,23 @@ def test_a_job_becomes_what_volcano_made_of_it(
         for key, obj in recorded.items()
     }  # fmt: skip
     assert not {key: problems for key, problems in wrong.items() if problems}
+
+
+@pytest.mark.parametrize("refused", sorted(REFUSED))
+def test_what_only_volcano_lets_in_is_refused_with_the_reason(
+    refused: str, target: Target, webhook: Webhook | None
+) -> None:
+    if target.controller == "volcano":
+        pytest.skip("Volcano lets it in")
+    recorded = RENDERED[refused]["job"]
+    if webhook:
+        reason = webhook.admit(recorded).reason
+    else:
+
+        async def story(world: World) -> None:
+            await world.try_job(recorded)
+
+        with pytest.raises((Invalid, Forbidden)) as found:
+            target.play(story)
+        reason = str(found.value)
+    assert "spec.plugins" in reason
