@@ -402,6 +402,13 @@ def test_cp_takes_nothing_out_of_place_from_a_pod(
     assert not (tmp_path / "in" / "evil").exists()
 
 
+@pytest.mark.skipif(not hasattr(tarfile, "data_filter"), reason="needs Python 3.11.4 for cp")
+def test_cp_says_in_one_line_what_went_wrong_in_the_pod(there: Elsewhere, tmp_path: Path) -> None:
+    there.face.programs["tar"] = lambda command, given: (2, b"", b"tar: out: no\ntar: Exiting\n")
+    code, _, errors = returned("cp", "mnist/worker-0:/out", str(tmp_path / "copy"))
+    assert (code, errors) == (1, "vcjob: tar: out: no; tar: Exiting\n")
+
+
 def test_cp_takes_files_there(there: Elsewhere, tmp_path: Path) -> None:
     got: list[tuple[list[str], dict[str, bytes]]] = []
 
@@ -487,7 +494,8 @@ def pods_gone(there: Elsewhere) -> None:
 
 def test_ports_are_checked(there: Elsewhere) -> None:
     assert 'no port called "ssh"; there are: web' in error_of("port-forward", "mnist/ps-0", "1:ssh")
-    assert "is not PORT" in error_of("port-forward", "mnist/ps-0", "70000")
+    for wrong in ("70000", "0", "80:0", ":", "x:80"):
+        assert "is not PORT" in error_of("port-forward", "mnist/ps-0", wrong)
 
 
 @pytest.mark.parametrize(

@@ -121,7 +121,7 @@ class _Remote:
             on_output,
             stdin=stdin,
         )
-        self.said = errors.decode(errors="replace").strip()
+        self.said = "; ".join(errors.decode(errors="replace").strip().splitlines())
         return code
 
 

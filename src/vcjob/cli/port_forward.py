@@ -34,7 +34,8 @@ class _PortsType(click.ParamType[_Ports]):
             local = remote if remote.isdecimal() else "0"
         local = local or "0"
         numbers = [local, *([remote] if remote.isdecimal() else [])]
-        if not remote or any(not n.isdecimal() or int(n) > _HIGHEST_PORT for n in numbers):
+        is_no_port = not remote or (remote.isdecimal() and int(remote) == 0)
+        if is_no_port or any(not n.isdecimal() or int(n) > _HIGHEST_PORT for n in numbers):
             self.fail(f"{value!r} is not PORT, LOCAL:PORT or :PORT, e.g. 8080:80", param, ctx)
         return _Ports(int(local), remote)
 
