@@ -1,6 +1,7 @@
 """The engine as a process of its own: what survives its end, and what does not."""
 
 import asyncio
+import contextlib
 import os
 import select
 import signal
@@ -105,6 +106,11 @@ def phase(name: str) -> Callable[[Object], bool]:
     return reached
 
 
+def is_ready(obj: Object) -> bool:
+    conditions = (obj.get("status") or {}).get("conditions") or ()
+    return any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
+
+
 def test_it_starts_once_tells_where_it_is_and_stops_without_a_trace(service: Service) -> None:
     service.start()
     status = service.vcjob("status")
@@ -127,6 +133,63 @@ def test_it_starts_once_tells_where_it_is_and_stops_without_a_trace(service: Ser
     assert not (service.home / "kubeconfig").exists()
     assert service.vcjob("stop").code == 0
     assert service.vcjob("status").code == 1
+
+
+def listening(pid: int) -> list[str]:
+    """The addresses at which a process takes connections of TCP, as the kernel writes them."""
+    descriptors = Path(f"/proc/{pid}/fd").iterdir()
+    sockets = {os.readlink(one) for one in descriptors if one.exists() or one.is_symlink()}
+    found = []
+    for table in ("tcp", "tcp6"):
+        for line in Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]:
+            fields = line.split()
+            if fields[3] == "0A" and f"socket:[{fields[9]}]" in sockets:
+                found.append(fields[1].partition(":")[0])
+    return found
+
+
+@pytest.mark.parametrize(
+    ("options", "addresses", "warned"),
+    [((), ["0100007F"], False), (("--listen", "0.0.0.0"), ["00000000"], True)],
+)
+def test_only_this_machine_reaches_it_unless_that_is_asked_for(
+    service: Service, options: tuple[str, ...], addresses: list[str], warned: bool
+) -> None:
+    started = service.vcjob("start", "--detach", *options)
+    assert started.code == 0, started
+    assert listening(service.pid) == addresses
+    assert ("can be reached from other machines" in started.err) is warned
+
+
+def test_its_token_stands_in_files_of_the_user_alone(service: Service) -> None:
+    service.start()
+    service.create(POD, {"metadata": {"name": "runs"}, **pod(WAITS)})
+    service.until(POD, "runs", phase("Running"))
+    token = (service.home / "token").read_text().strip().encode()
+    assert len(token) > 20
+    seen = {}
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # it has ended meanwhile, or is somebody else's
+            seen[process] = (process / "cmdline").read_bytes() + (process / "environ").read_bytes()
+    assert Path(f"/proc/{service.pid}") in seen
+    assert [process for process, said in seen.items() if token in said] == []
+    assert token not in (service.home / "engine.log").read_bytes()
+
+
+def test_a_service_with_a_selector_gives_names_to_pods_made_directly(service: Service) -> None:
+    service.start()
+    chosen = {"selector": {"app": "web"}, "ports": [{"port": 80}]}
+    service.create(SERVICE, {"metadata": {"name": "web"}, "spec": chosen})
+    made = pod(WAITS)
+    service.create(POD, {"metadata": {"name": "one", "labels": {"app": "web"}}, **made})
+    address = service.until(POD, "one", is_ready)["status"]["podIP"]
+    command = (
+        f"until getent hosts web.default.svc.cluster.local; do sleep 0.1; done; echo {address}"
+    )
+    service.create(POD, {"metadata": {"name": "asks"}, **pod(("sh", "-c", command))})
+    service.until(POD, "asks", phase("Succeeded"))
+    told, wanted = (service.home / "logs/default_asks/main/0.log").read_text().splitlines()
+    assert told.split()[0] == wanted
 
 
 def test_detached_it_keeps_nothing_open_that_its_caller_waits_for(service: Service) -> None:

@@ -27,6 +27,19 @@ def test_a_request_without_the_token_is_told_nothing():
     assert {(answer.code, answer.reason) for answer in answers} == {(401, "Unauthorized")}
 
 
+@pytest.mark.parametrize("name", ["token", "access_token", "authorization"])
+def test_a_token_in_a_url_is_none(name):
+    async def scenario():
+        async with served() as ask, aiohttp.ClientSession() as stranger:
+            url = f"{ask.url}/version"
+            async with stranger.get(url, params={name: f"Bearer {TOKEN}"}) as said:
+                first = said.status
+            async with stranger.get(url, params={name: TOKEN}) as said:
+                return first, said.status
+
+    assert asyncio.run(scenario()) == (401, 401)
+
+
 def test_every_refusal_has_details_which_kubectl_reads_without_looking():
     async def scenario():
         async with served() as ask:
