@@ -85,7 +85,7 @@ class Operator(Process):
         self._process = subprocess.Popen(
             [VCJOB, "operator", "--kubeconfig", str(kubeconfig), "--scheduler", "volcano",
              "--api-rate", "0", "--health-address", f"127.0.0.1:{self._port}",
-             "--log-level", "warning", "--lease-namespace", "default"],
+             "--log-level", "error", "--lease-namespace", "default"],
         )  # fmt: skip
         super().__init__(self._process.pid)
 
