@@ -44,7 +44,7 @@ from vcjob.local.sandbox.launcher import BindMount
 from vcjob.local.sandbox.machine import Machine
 from vcjob.local.sandbox.paths import remove_tree
 from vcjob.local.sandbox.python import find_python
-from vcjob.local.scheduler import Scheduler
+from vcjob.local.scheduler import Scheduler, make_queues
 from vcjob.local.store import Store
 from vcjob.local.volumes.pod_volumes import VolumeWorld
 from vcjob.plugins.registry import installed_plugins
@@ -185,6 +185,8 @@ class LocalEngine:
         if self._with_scheduler:
             scheduler = Scheduler(patient, capacity, node=NODE_NAME, clock=time.time)
             deciding.append(scheduler.run())
+        else:
+            await make_queues(patient)
         if self._with_controller:
             deciding.append(Controller(self.cluster, installed_plugins(third_party=True)).run())
         self._deciding = self._begin(*deciding)

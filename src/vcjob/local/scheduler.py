@@ -59,7 +59,7 @@ class Scheduler:
 
     async def run(self) -> None:
         """Make the queues ``root`` and ``default``, then schedule until cancelled."""
-        await self._make_queues()
+        await make_queues(self._cluster)
         takes: dict[Kind, _Take] = {
             NODE: self._take_node,  # first, so that no pod is bound before it is known
             QUEUE: self._take_queue,
@@ -71,15 +71,6 @@ class Scheduler:
             for kind, take in takes.items():
                 tasks.create_task(self._follow(kind, take))
             tasks.create_task(self._schedule())
-
-    async def _make_queues(self) -> None:
-        for name, spec in ((ROOT, {"weight": 1}), (DEFAULT_QUEUE, {"weight": 1, "parent": ROOT})):
-            try:
-                await self._cluster.create(QUEUE, new_queue(name, spec))
-            except AlreadyExists:
-                continue  # the user's own
-            status = {"status": {"state": "Open"}}
-            await self._cluster.patch(QUEUE, "", name, status, subresource="status")
 
     async def _follow(self, kind: Kind, take: _Take) -> None:
         """Hand over the objects of a kind and whatever becomes of them."""
@@ -254,3 +245,14 @@ class Scheduler:
         if reason:
             condition.update(reason=reason, message=message)
         return condition
+
+
+async def make_queues(cluster: Cluster) -> None:
+    """Make the queues ``root`` and ``default``, unless the user has."""
+    for name, spec in ((ROOT, {"weight": 1}), (DEFAULT_QUEUE, {"weight": 1, "parent": ROOT})):
+        try:
+            await cluster.create(QUEUE, new_queue(name, spec))
+        except AlreadyExists:
+            continue  # the user's own
+        status = {"status": {"state": "Open"}}
+        await cluster.patch(QUEUE, "", name, status, subresource="status")

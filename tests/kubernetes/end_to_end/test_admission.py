@@ -39,6 +39,12 @@ def expected(name: str, target: Target) -> bool:
     return bool(RECORDINGS[name]["allowed"]) and not refused
 
 
+def save(target: Target, name: str, verdict: Verdict) -> None:
+    """Record a verdict with the spec that is kept."""
+    kept = (verdict.object or {}).get("spec")
+    target.save(f"admission-{name}", {"refused": verdict.reason, "spec": kept})
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_the_webhook_answers_as_recorded(
     name: str, target: Target, webhook: Webhook | None
@@ -51,6 +57,7 @@ def test_the_webhook_answers_as_recorded(
         verdict = webhook.admit(first)
     else:
         verdict = webhook.change(first, last)
+    save(target, name, verdict)
     assert (verdict.object is not None) == expected(name, target), verdict
     assert bool(verdict.reason) == (verdict.object is None)
 
@@ -80,6 +87,8 @@ def test_the_api_server_answers_as_recorded(
         return {name: await sent(world, name) for name in NAMES}
 
     verdicts = target.play(story)
+    for name, verdict in verdicts.items():
+        save(target, name, verdict)
     wrong = {
         name: verdict
         for name, verdict in verdicts.items()
