@@ -243,6 +243,32 @@ def test_a_suspended_job_gives_its_room_to_another_and_queues_again_when_resumed
     asyncio.run(story())
 
 
+def test_a_restarted_job_whose_room_went_to_another_says_what_it_waits_for() -> None:
+    async def story() -> None:
+        async with playing("2") as played:
+            policies = [{"event": "PodEvicted", "action": "RestartJob"}]
+            await played.store.create(JOB, job("first", 2, policies=policies))
+            await played.job_in("first", "Running")
+            await played.store.create(JOB, job("another", 2))  # before the new "first" by name
+            await played.store.delete(POD, "default", "first-worker-1")
+            await played.job_in("another", "Running")
+
+            def told(jobs: list[Object]) -> bool:
+                states = [one["status"]["state"] for one in jobs]
+                return any(
+                    (state["phase"], state.get("reason")) == ("Restarting", "PodGroupPending")
+                    and "has room for none of them now" in state["message"]
+                    for state in states
+                )
+
+            await played.until(JOB, told)
+            await played.end(*await played.pods("another"))
+            first = await played.job_in("first", "Running")
+            assert not first["status"]["state"].get("reason")
+
+    asyncio.run(story())
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_many_jobs_beside_thieves_all_run_whole_and_end(seed: int) -> None:
     async def story() -> None:

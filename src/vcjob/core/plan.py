@@ -30,7 +30,7 @@ from vcjob.core.indices import NO_INDICES, IndexSet
 from vcjob.core.observed import Observed, Slot
 from vcjob.core.occurrences import has_policies, is_current, occurrences
 from vcjob.core.phases import advance, count_pods
-from vcjob.core.reasons import MALFORMED, Trouble, waiting_reason
+from vcjob.core.reasons import MALFORMED, Trouble, unschedulable, waiting_reason
 from vcjob.core.status import difference, only_informs, status_of
 from vcjob.core.supporting import Owned, Remove, Step, group_steps, steps
 from vcjob.core.times import seconds_of
@@ -138,6 +138,10 @@ def plan(
         _explain(draft, around, waiting, blocked, admitted=admitted)
     elif draft.phase is Phase.RESTARTING and blocked:
         draft.reason, draft.message = blocked.reason, blocked.message
+    elif (
+        draft.phase is before is Phase.RESTARTING and not draft.killed and group_phase == "Pending"
+    ):
+        _tell(draft, unschedulable(draft, around.group))  # the old pods' room went to others
     marks = _marks(draft, blueprint, admitted=admitted)
     status = status_of(draft, counts, marks, now, admitted=admitted and draft.phase == before)
     record = difference(old_status, status)
@@ -230,11 +234,19 @@ def _explain(
 ) -> None:  # fmt: skip
     """Say what the Job waits for, and make an Event of it when that has changed."""
     why = blocked or waiting_reason(draft, around.group, waiting, admitted=admitted)
-    reason, message = (why.reason, why.message) if why else ("", "")
+    if why:
+        _tell(draft, why)
+    else:
+        draft.reason, draft.message = "", ""
+
+
+def _tell(draft: Draft, why: Trouble | None) -> None:
+    if why is None:
+        return
     told = (draft.job.status.state.reason, draft.job.status.state.message)
-    if why and why.event and told != (reason, message):
-        draft.tell(why.event, reason, message)
-    draft.reason, draft.message = reason, message
+    if why.event and told != (why.reason, why.message):
+        draft.tell(why.event, why.reason, why.message)
+    draft.reason, draft.message = why.reason, why.message
 
 
 def _group_phase(draft: Draft, group: Object | None) -> str:

@@ -67,13 +67,19 @@ def _order(job: Job, waiting: frozenset[str]) -> str:
     return "; ".join(sentences)
 
 
-def _gang(draft: Draft, group: Object | None) -> Trouble:
+def unschedulable(draft: Draft, group: Object | None) -> Trouble | None:
+    """What the scheduler says of a PodGroup that it does not admit; None if it says nothing."""
     condition = _newest_condition(group)
-    name = draft.job.metadata.name
-    if condition:
-        kind = condition.get("type", "").lower()
-        why = condition.get("message") or condition.get("reason") or "no reason given"
-        return Trouble("PodGroupPending", f"PodGroup of {name} is {kind}: {why}")
+    if not condition:
+        return None
+    kind = condition.get("type", "").lower()
+    why = condition.get("message") or condition.get("reason") or "no reason given"
+    return Trouble("PodGroupPending", f"PodGroup of {draft.job.metadata.name} is {kind}: {why}")
+
+
+def _gang(draft: Draft, group: Object | None) -> Trouble:
+    if why := unschedulable(draft, group):
+        return why
     queue = draft.job.spec.queue or "default"
     return Trouble("WaitingForQueue", f'waiting to be admitted by the queue "{queue}"', "")
 

@@ -689,3 +689,26 @@ def test_where_a_queue_keeps_its_order_pods_beyond_a_minimum_do_not_pass_a_gang(
         assert "elastic-worker-2" in await world.let_go()
 
     play(scenario)
+
+
+def test_bits_of_room_are_kept_free_while_a_minimum_waits_to_see_them_grow() -> None:
+    async def scenario(world: World) -> None:
+        await world.nodes("2", "2")
+        await world.foreign("web", "node-0", "1")
+        await world.job("elastic", task("worker", 2), minAvailable=1)
+        await world.job("large", task("worker", 1, "2"))
+        # Kubernetes' scheduler has put the small one where the large one should go.
+        await world.store.patch(
+            POD, "default", "elastic-worker-0", {"spec": {"nodeName": "node-1"}}
+        )
+        await world.settle()
+        await world.pods("elastic")
+        await world.pods("large")
+        await world.bind()
+        assert await world.phase("elastic") == "Running"
+        assert "elastic-worker-1" not in await world.let_go()
+        await world.turns("Succeeded", "web")
+        assert await world.bind() == 2
+        assert await world.phase("large") == "Running"
+
+    play(scenario)

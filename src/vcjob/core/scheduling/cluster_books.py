@@ -159,7 +159,8 @@ class ClusterBooks:
     def leftover(self) -> Leftover:
         """What is left for pods that nothing is held for."""
         return Leftover(
-            lambda: self._place(_all), lambda: QueueRoom(self._queues, self._held(_all))
+            lambda: self._place(_all, keep_free=True),
+            lambda: QueueRoom(self._queues, self._held(_all)),
         )
 
     def to_let_go(self, gang: BookedGang, leftover: Leftover) -> list[BookedPod]:
@@ -235,14 +236,26 @@ class ClusterBooks:
     def _keeps_order(self, queue: str) -> bool:
         return queue in self._queues and self._queues[queue].strict_order
 
-    def _place(self, counts: _Counts) -> Nodes:
-        """The nodes without what is held for gangs that count."""
+    def _place(self, counts: _Counts, *, keep_free: bool = False) -> Nodes:
+        """The nodes without what is held for gangs that count.
+
+        What is held and fits nowhere now (pods were bound where they are in the way) takes nothing.
+        With ``keep_free`` nothing else gets the bits of room either that a minimum waits to see
+        grow: it gets its nodes, or is taken back after a while.
+        """
         place, reservations = self.nodes.place(), self._reservations()
         held: Counter[PodShape] = Counter()
+        to_start: set[PodShape] = set()
         for gang in self.ledger.gangs.values():
             if counts(gang):
-                held.update(reservations.held(gang))
-        place.place(held.items())
+                held.update(shapes := reservations.held(gang))
+                if is_to_start(gang):
+                    to_start.update(shapes)
+        placed = place.place(held.items())
+        if keep_free:
+            for shape in to_start:
+                if sum(placed.get(shape, {}).values()) < held[shape]:
+                    place.keep_free(shape)
         return place
 
     def _held(self, counts: _Counts) -> dict[str, dict[str, Fraction]]:

@@ -87,6 +87,14 @@ class Nodes:
                 _note(fits, name, _most(self._room[name], shape))
         return placed
 
+    def keep_free(self, shape: PodShape) -> None:
+        """Give no more room on the nodes that take pods of a shape."""
+        for name in self._candidates(shape.demands):
+            self._room[name] = {}
+        self._fits.clear()
+        if self._empty is self:
+            self._empty = None  # not any more
+
     def _shortage(self, gang: Gang, when: str) -> str | None:
         """What a gang lacks, as the rest of a sentence; None if it lacks nothing."""
         for shape, count in gang.pods:
