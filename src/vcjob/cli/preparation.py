@@ -27,6 +27,7 @@ from vcjob.local.volumes.host_paths import Allowed, check_host_path
 from vcjob.local.volumes.objects import VolumeRefused
 from vcjob.local.volumes.plan import HostPath
 from vcjob.plugins import svc
+from vcjob.plugins.base import PluginError
 from vcjob.plugins.registry import Registry, installed_plugins
 
 # Stands for the content of a volume, which nobody knows before the pod runs.
@@ -35,7 +36,8 @@ _UNKNOWN = "/\N{SYMBOL FOR NULL}volume"
 
 def obstacles(loaded: Loaded, view: MachineView) -> Iterator[Problem]:
     """What only shows with this machine and the installed plugins in view."""
-    yield from plugin_problems(loaded.jobs, installed_plugins(third_party=True))
+    plugins = installed_plugins(third_party=True)
+    yield from plugin_problems(loaded.jobs, plugins)
     yield from jobs_without_pods(loaded.jobs)
     yield from more_pods_than_addresses(loaded.jobs)
     yield from texts_no_program_can_be_given(loaded.jobs)
@@ -46,7 +48,7 @@ def obstacles(loaded: Loaded, view: MachineView) -> Iterator[Problem]:
                 yield job.document.place(problem)
     yield from refused_host_paths(loaded.jobs, view.allowed)
     yield from hidden_host_lists(loaded.jobs, view.binds)
-    yield from invisible_programs(loaded.jobs, view.machine, view.binds)
+    yield from invisible_programs(loaded.jobs, plugins, view.machine, view.binds)
     for warning in view.machine.warnings:
         yield Problem(warning, warning=True)
 
@@ -157,12 +159,30 @@ def texts_no_program_can_be_given(jobs: Iterable[LoadedJob]) -> Iterator[Problem
 
 
 def invisible_programs(
-    jobs: Iterable[LoadedJob], machine: Machine, binds: Sequence[BindMount]
+    jobs: Iterable[LoadedJob], registry: Registry, machine: Machine, binds: Sequence[BindMount]
 ) -> Iterator[Problem]:
-    """Programs and scripts that a container of the Jobs will not find, with the cures."""
-    for path, container, job in _containers(jobs):
+    """Programs and scripts that a container of the Jobs will not find, with the cures.
+
+    Containers are looked at as plugins leave them: ray says what they run.
+    """
+    made = (_as_made(job, registry) for job in jobs)
+    for path, container, job in _containers(made):
         if problem := _invisible(container, (*path, "command"), machine, binds):
             yield job.document.place(problem)
+
+
+def _as_made(job: LoadedJob, registry: Registry) -> LoadedJob:
+    """The Job with the spec of each task's first pod in place of its template's."""
+    blueprint = Blueprint(Job.of(job.defaulted), registry)
+    tasks = []
+    for task in job.defaulted["spec"]["tasks"]:
+        try:
+            spec = blueprint.pod(task["name"], 0)["spec"]
+        except PluginError:  # told as what it is
+            spec = task["template"]["spec"]
+        tasks.append({**task, "template": {**task["template"], "spec": spec}})
+    spec = {**job.defaulted["spec"], "tasks": tasks}
+    return msgspec.structs.replace(job, defaulted={**job.defaulted, "spec": spec})
 
 
 def _containers(jobs: Iterable[LoadedJob]) -> Iterator[tuple[Path, Object, LoadedJob]]:
