@@ -83,7 +83,6 @@ class StandingBack:
         self._readiness = readiness
         self._pace = pace
         self._sightings = Sightings()
-        self._wondering = ""
 
     async def refuse_to_start(self) -> None:
         """Return when Volcano's controller is known not to run; raises VolcanoRuns if it does."""
@@ -96,18 +95,26 @@ class StandingBack:
     async def _wait_until_clear(self, *, refuse: bool) -> None:
         while True:
             holding = await self._look()
+            said = self._sightings.lease
             if holding in (Holding.FREE, Holding.ABANDONED):
                 if self._readiness.of(Condition.VOLCANO):
-                    _log.info("Volcano's controller is gone: Jobs are ours")
+                    _log.info("nobody renews the Lease %s: Jobs are ours", _SHOWN)
                 self._readiness.meet(Condition.VOLCANO)
                 return
-            if holding is Holding.HELD:
-                if refuse:
-                    raise VolcanoRuns(self._sightings.lease.holder_identity)
+            if holding is Holding.UNCERTAIN:
                 self._readiness.fail(
                     Condition.VOLCANO,
-                    f"Volcano's controller ({self._sightings.lease.holder_identity}) holds the "
-                    f"Lease {_SHOWN}: nothing is decided until it is gone. {_CURE}",
+                    f"{said.holder_identity} is named as holder of the Lease {_SHOWN}, renewed at "
+                    f"{said.renew_time}; looking for {said.seconds:.0f} s whether it still renews "
+                    "it",
+                )
+            elif holding is Holding.HELD:
+                if refuse:
+                    raise VolcanoRuns(said.holder_identity)
+                self._readiness.fail(
+                    Condition.VOLCANO,
+                    f"Volcano's controller ({said.holder_identity}) holds the Lease {_SHOWN}: "
+                    f"nothing is decided until it is gone. {_CURE}",
                 )
             await asyncio.sleep(self._pace)
 
@@ -145,18 +152,7 @@ class StandingBack:
     def _note(self, lease: Object | None) -> Holding:
         if is_ours(LeaseSpec.of(lease)):
             lease = None  # another of us took over; it and we share a Lease of our own
-        holding = self._sightings.look(lease, asyncio.get_running_loop().time())
-        said = self._sightings.lease
-        if holding is Holding.UNCERTAIN and self._wondering != said.holder_identity:
-            self._wondering = said.holder_identity
-            _log.info(
-                "%s is named as holder of the Lease %s, renewed at %s; looking for %.0f s whether "
-                "it still renews it", said.holder_identity, _SHOWN, said.renew_time, said.seconds,
-            )  # fmt: skip
-        elif holding is Holding.ABANDONED and self._wondering:
-            self._wondering = ""
-            _log.info("the Lease %s is renewed no more", _SHOWN)
-        return holding
+        return self._sightings.look(lease, asyncio.get_running_loop().time())
 
 
 class TakingOver:

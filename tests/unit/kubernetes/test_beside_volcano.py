@@ -90,14 +90,18 @@ def test_a_lease_that_nobody_renews_is_looked_at_for_as_long_as_it_lasts(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async def scenario() -> None:
-        store = Store(Clock())
+        store, readiness = Store(Clock()), Told()
         await hold(store, "killed", seconds=1)
         with caplog.at_level("INFO"):
-            await StandingBack(store, Readiness(), QUICK).refuse_to_start()
+            starting = asyncio.create_task(StandingBack(store, readiness, QUICK).refuse_to_start())
+            assert "killed is named as holder" in await readiness.told()
+            assert not readiness.ready
+            await starting
+        assert readiness.ready
 
     asyncio.run(scenario())
-    assert [message for message in caplog.messages if "killed is named as holder" in message]
-    assert caplog.messages[-1].endswith("is renewed no more")
+    assert len([one for one in caplog.messages if "killed is named as holder" in one]) == 1
+    assert [message for message in caplog.messages if message.startswith("nobody renews the Lease")]
 
 
 def test_a_controller_of_volcano_that_comes_later_has_the_jobs_until_it_goes() -> None:
