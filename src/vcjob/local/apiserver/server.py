@@ -21,6 +21,7 @@ from vcjob.local.apiserver import query, reviews
 from vcjob.local.apiserver.about_server import about_server
 from vcjob.local.apiserver.answers import Answer, send
 from vcjob.local.apiserver.bodies import Body, decode_object, media_type, program, read_body
+from vcjob.local.apiserver.connections import IDLE_SECONDS, save_memory_of_tls
 from vcjob.local.apiserver.custom import Served
 from vcjob.local.apiserver.deleting import Deleting
 from vcjob.local.apiserver.forms import FORMS, one
@@ -275,12 +276,15 @@ async def serve(
     be had.
     """
     await server.namespaces.start()
+    if ssl_context is not None:
+        save_memory_of_tls()
     runner = web.ServerRunner(
         web.Server(
             server.handle,
             access_log=None,
             auto_decompress=False,  # compressed bodies are refused: see bodies.py
             handler_cancellation=True,
+            keepalive_timeout=IDLE_SECONDS,
             logger=http_log,
             max_line_size=_LONGEST_LINE,
         ),
