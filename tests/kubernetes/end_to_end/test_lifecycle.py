@@ -16,9 +16,9 @@ Problems = list[str]
 
 def obstacle(name: str, target: Target) -> str:
     """Why a recording cannot be played on a cluster, empty if it can."""
-    if name in WITH_QUOTAS and not target.has_quotas:
+    if name in WITH_QUOTAS and not target.facts.quotas:
         return "the server enforces no quotas"
-    if name in BY_A_PLAYED_SCHEDULER and target.has_scheduler:
+    if name in BY_A_PLAYED_SCHEDULER and target.facts.scheduler:
         return "the cluster's scheduler admits every gang at once"
     return ""
 

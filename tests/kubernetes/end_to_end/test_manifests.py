@@ -13,7 +13,7 @@ from end_to_end.recording import seen
 from end_to_end.target import Target
 from end_to_end.world import World
 
-from vcjob.api.kinds import JOB, POD, PRIORITY_CLASS, QUEUE, find_kind
+from vcjob.api.kinds import JOB, PRIORITY_CLASS, QUEUE, find_kind
 from vcjob.api.manifest import parse
 from vcjob.api.types import Object
 from vcjob.controller.cluster import AlreadyExists, Forbidden, Invalid
@@ -96,13 +96,8 @@ async def outcome(world: World, job: Object, webhook: Webhook | None) -> str:
     while len(world.made) < before + wanted:
         # A task may wait until the pods of another one run.
         await world.admit()
-        await world.until(lambda: pending(world))
-        for name in pending(world):
+        await world.until(world.pending)
+        for name in world.pending():
             await world.run_pod(name)
     assert sorted(world.made) == sorted(set(world.made))
     return f"{wanted} pods"
-
-
-def pending(world: World) -> list[str]:
-    return [pod["metadata"]["name"] for pod in world.all(POD)
-            if pod["status"].get("phase") == "Pending"]  # fmt: skip

@@ -4,10 +4,11 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
+from end_to_end.mirror import WATCHED
 from end_to_end.recording import phases, said, seen
 from end_to_end.target import Target
 from end_to_end.together import Told, tell_together
-from end_to_end.world import WATCHED, World
+from end_to_end.world import World
 
 from vcjob.api.kinds import CONFIG_MAP, EVENT, JOB, POD
 from vcjob.api.names import SUSPEND
@@ -27,15 +28,9 @@ def job(replicas: int = 2, *, tasks: tuple[str, ...] = ("worker",), **spec: Any)
 
 async def run(world: World, wanted: int) -> None:
     """Have that many pods made, and run them."""
-    await world.until(lambda: len(pending(world)) == wanted)
-    for name in pending(world):
+    await world.until(lambda: len(world.pending()) == wanted)
+    for name in world.pending():
         await world.run_pod(name)
-
-
-def pending(world: World) -> list[str]:
-    return [pod["metadata"]["name"] for pod in world.all(POD)
-            if pod["status"].get("phase") == "Pending"
-            and "deletionTimestamp" not in pod["metadata"]]  # fmt: skip
 
 
 async def start(world: World, made: Object) -> Object:
@@ -204,7 +199,7 @@ STORIES: dict[str, Story] = {
 
 def obstacle(name: str, target: Target) -> str:
     """Why a story cannot be told on a cluster, empty if it can."""
-    if name == "gang" and target.has_scheduler:
+    if name == "gang" and target.facts.scheduler:
         return "the cluster's scheduler admits every gang at once"
     if name == "suspended" and target.controller == "volcano":
         return "the annotation is vcjob's own"

@@ -10,7 +10,8 @@ from typing import Any
 
 import yaml
 
-from end_to_end.world import WATCHED, World
+from end_to_end.mirror import WATCHED
+from end_to_end.world import World
 from vcjob.api.kinds import EVENT, JOB, POD
 from vcjob.api.names import STATE_KEY
 from vcjob.api.types import Object

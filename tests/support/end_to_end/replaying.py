@@ -90,7 +90,7 @@ async def play(world: World, name: str, course: Course) -> tuple[list[str], Obje
             elif op["op"] != "podGroupPhase" or wanted["podGroups"]:
                 await replay.do(world, op, job)
         await world.hold_pods(False)
-        if world.has_scheduler and not _is_stable(wanted):
+        if world.facts.scheduler and not _is_stable(wanted):
             continue  # it admits the gang faster than we can look
         if number and wanted == course.after[number - 1]:
             await world.advance(_QUIET_SECONDS)
@@ -113,7 +113,7 @@ async def _not_reached(world: World, wanted: Object, told: set[str]) -> list[str
         missing = told - {said(event) for event in world.job_events()}
         found = await after_step(world)
         pair = (wanted, found)
-        if world.has_scheduler:  # which writes phases of its own
+        if world.facts.scheduler:  # which writes phases of its own
             pair = (_without_group_phases(wanted), _without_group_phases(found))
         return [*differences(*pair), *(f"no Event says {one}" for one in sorted(missing))]
 

@@ -8,7 +8,8 @@ from typing import Any
 
 from rendered import GROUPS, REGISTRY, DerivedNames, as_recorded, without_script
 
-from end_to_end.world import PLAYED, World
+from end_to_end.playing import PLAYED
+from end_to_end.world import World
 from vcjob.api.kinds import ALL
 from vcjob.api.types import Job, Object
 from vcjob.core.blueprint import Blueprint

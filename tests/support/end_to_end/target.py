@@ -2,12 +2,12 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
 from end_to_end.recording import write
-from end_to_end.world import World
+from end_to_end.world import Facts, World
 from vcjob.api.kinds import CUSTOM_RESOURCE_DEFINITION, POD_GROUP, QUEUE, SERVICE_ACCOUNT, Kind
 from vcjob.api.types import Object
 from vcjob.cli.following import changes
@@ -32,20 +32,14 @@ class Target:
     """A cluster by kubeconfig file and context.
 
     ``controller`` is whose behaviour is expected: that of ``vcjob`` or of ``volcano``. Where
-    ``record`` is set, what is seen is written there. ``has_scheduler`` is whether somebody on the
-    cluster admits PodGroups, ``group_has_status`` whether their status is written by itself,
-    ``has_quotas`` whether ResourceQuotas are enforced, and ``has_accounts`` whether namespaces get
-    the service account without which a server lets no pod in.
+    ``record`` is set, what is seen is written there.
     """
 
     config: Path
     context: str = ""
     controller: str = "vcjob"
     record: Path | None = None
-    has_scheduler: bool = False
-    group_has_status: bool = False
-    has_quotas: bool = False
-    has_accounts: bool = False
+    facts: Facts = field(default_factory=Facts)
 
     @property
     def arguments(self) -> tuple[str, ...]:
@@ -65,12 +59,7 @@ class Target:
         """As ``play``, beside other stories of the same event loop."""
         async with (
             self.cluster() as cluster,
-            World.on(
-                cluster,
-                has_scheduler=self.has_scheduler,
-                group_has_status=self.group_has_status,
-                has_accounts=self.has_accounts,
-            ) as world,
+            World.on(cluster, self.facts) as world,
         ):
             try:
                 async with asyncio.timeout(_STORY_SECONDS):
@@ -114,13 +103,13 @@ async def ask(bare: Target, *, seeks_scheduler: bool) -> Target:
         name = f"{POD_GROUP.plural}.{POD_GROUP.group}"
         groups = await cluster.get(CUSTOM_RESOURCE_DEFINITION, "", name)
         [version] = [v for v in groups["spec"]["versions"] if v["name"] == POD_GROUP.version]
-        return replace(
-            bare,
-            group_has_status="status" in (version.get("subresources") or {}),
-            has_quotas=await _is_there(cluster.list(RESOURCE_QUOTA, "default")),
-            has_accounts=await _is_there(cluster.get(SERVICE_ACCOUNT, "default", "default")),
-            has_scheduler=seeks_scheduler and await _has_scheduler(cluster),
+        facts = Facts(
+            group_status="status" in (version.get("subresources") or {}),
+            quotas=await _is_there(cluster.list(RESOURCE_QUOTA, "default")),
+            accounts=await _is_there(cluster.get(SERVICE_ACCOUNT, "default", "default")),
+            scheduler=seeks_scheduler and await _has_scheduler(cluster),
         )
+        return replace(bare, facts=facts)
 
 
 async def wait_for_queue(target: Target) -> None:
