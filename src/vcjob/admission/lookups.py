@@ -78,14 +78,14 @@ class Lookups:
                 group.create_task(self._follow(kind))
 
     async def _follow(self, kind: Kind) -> None:
-        pause = _FIRST_PAUSE
+        pause, told = _FIRST_PAUSE, ""
         while True:
             try:
                 listed = await self._cluster.list(kind)
                 self._objects[kind] = _by_name(kind, listed)
                 self._missing.pop(kind, None)
                 self._readiness.meet(kind.plural)
-                pause = _FIRST_PAUSE
+                pause, told = _FIRST_PAUSE, ""
                 await self._watch(kind, listed.resource_version)
             except Gone:
                 pass  # lists afresh
@@ -98,7 +98,9 @@ class Lookups:
                 )
                 pause = _LONGEST_PAUSE
             except ClusterError as error:
-                _log.warning("following %s broke off: %s", kind.plural, error)
+                if str(error) != told:  # else it is as it was
+                    _log.warning("following %s broke off: %s", kind.plural, error)
+                told = str(error)
                 if kind in self._missing:
                     self._readiness.fail(kind.plural, str(error))
             await asyncio.sleep(pause * random.uniform(0.5, 1.0))

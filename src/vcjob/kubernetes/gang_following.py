@@ -44,7 +44,7 @@ async def follow(
     """
     known: dict[Key, Object] = {}
     since = ""
-    failures = 0
+    failures, told = 0, ""
     jitter = random.Random()
     while True:
         try:
@@ -57,7 +57,7 @@ async def follow(
                 changed()
             turn = 0
             async for event in cluster.watch(kind, since):
-                failures = 0
+                failures, told = 0, ""
                 since = event.object["metadata"]["resourceVersion"]
                 if event.type is EventType.BOOKMARK:
                     continue
@@ -75,8 +75,9 @@ async def follow(
         except Gone:
             since = ""  # too far behind: list again
         except ClusterError as error:
-            _log.warning("watching %s broke off: %s", kind.plural, error)
-            failures += 1
+            if str(error) != told:  # else it is as it was
+                _log.warning("following %s broke off: %s", kind.plural, error)
+            failures, told = failures + 1, str(error)
             pause = pause_after(
                 failures, jitter, first=_FIRST_DELAY_SECONDS, longest=_LONGEST_DELAY_SECONDS
             )

@@ -240,7 +240,7 @@ class Operator:
             readiness.doing = "leads"
         lacking = ""
         if controller is not None and controller.troubles:
-            lacking = "; ".join(controller.troubles.values())
+            lacking = _all_of(list(controller.troubles.values()))
         elif controller is not None and not controller.synced:
             lacking = "Jobs and pods are being read; nothing is decided before"
         elif gangs is not None and not gangs.is_ready:
@@ -284,6 +284,13 @@ class Operator:
 
     def _waiting(self) -> int:
         return len(self._controller.queue) if self._controller else 0
+
+
+def _all_of(troubles: list[str]) -> str:
+    """Most often one cause keeps us from following many kinds: the first stands for them."""
+    first, *more = troubles
+    kinds = "another kind" if len(more) == 1 else f"{len(more)} other kinds"
+    return f"{first}; {kinds} cannot be followed either" if more else first
 
 
 def _tell(readiness: Readiness, condition: Condition, wrong: str) -> None:
