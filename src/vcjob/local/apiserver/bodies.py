@@ -33,7 +33,8 @@ class Body(msgspec.Struct, frozen=True):
 
 
 async def read_body(request: web.BaseRequest) -> bytes:
-    """The body of a request; raises Refused (413: too big, 415: encoded, 408: it does not end).
+    """The body of a request; raises Refused (413: too big, 415: encoded, 408: it does not end,
+    417: the client expects something else than to go on).
 
     Compressed bodies are not taken, as by Kubernetes: a small one could become any size.
     """
@@ -41,6 +42,7 @@ async def read_body(request: web.BaseRequest) -> bytes:
         raise Refused(415, f"the body of the request must not be encoded ({encoding[:100]})")
     if (request.content_length or 0) > MOST_BYTES:
         raise _too_big()
+    await _ask_for(request)
     pieces: list[bytes] = []
     size = 0
     try:
@@ -55,6 +57,16 @@ async def read_body(request: web.BaseRequest) -> bytes:
     except web.RequestPayloadError as error:
         raise Refused(400, "the body of the request is no HTTP") from error
     return b"".join(pieces)
+
+
+async def _ask_for(request: web.BaseRequest) -> None:
+    """Tell a client that waits for it to go on with its body; raises Refused (417)."""
+    expected = request.headers.get("Expect", "")
+    if expected.lower() == "100-continue":
+        await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        request.writer.output_size = 0  # the answer has not begun
+    elif expected:
+        raise Refused(417, f"nothing here meets the expectation {expected[:100]!r}")
 
 
 def media_type(request: web.BaseRequest) -> str:

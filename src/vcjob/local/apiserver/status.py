@@ -36,6 +36,7 @@ REASONS = {
     410: "Expired",
     413: "RequestEntityTooLarge",
     415: "UnsupportedMediaType",
+    417: "ExpectationFailed",  # HTTP's word; the API has none
     422: "Invalid",
     429: "TooManyRequests",
     500: "InternalError",

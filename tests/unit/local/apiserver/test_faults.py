@@ -64,6 +64,34 @@ def test_a_compressed_body_is_refused_unread(encoding):
     assert taken.code == 201
 
 
+@pytest.mark.parametrize(
+    ("expected", "length", "line"),
+    [
+        ("100-continue", 31, b"HTTP/1.1 100 Continue\r\n"),
+        ("100-continue", 4_000_000, b"HTTP/1.1 413 Request Entity Too Large\r\n"),
+        ("miracles", 31, b"HTTP/1.1 417 Expectation Failed\r\n"),
+    ],
+)
+def test_a_client_that_asks_first_is_told_whether_to_send(expected, length, line):
+    body = b'{"metadata": {"name": "asked"}}'[:length]
+
+    async def scenario():
+        async with served() as ask:
+            reader, writer = await asyncio.open_connection("127.0.0.1", ask.server.port)
+            size = max(length, len(body))
+            more = f"Content-Length: {size}\r\nExpect: {expected}\r\n\r\n"
+            writer.write(f"POST {MAPS} {HEAD}{more}".format(port=ask.server.port).encode())
+            first = await reader.readline()
+            if first == b"HTTP/1.1 100 Continue\r\n":
+                await reader.readline()
+                writer.write(body)
+                assert (await reader.readline()).startswith(b"HTTP/1.1 201 ")
+            writer.close()
+            return first
+
+    assert asyncio.run(scenario()) == line
+
+
 @pytest.mark.parametrize("rest", [b"", b"zz\r\n"], ids=["nothing", "no chunk"])
 def test_a_body_that_does_not_end_is_not_waited_for(rest, monkeypatch):
     monkeypatch.setattr(bodies, "_SLOWEST_SENDER", 0.1)
