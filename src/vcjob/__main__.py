@@ -1,5 +1,5 @@
 """``python -m vcjob`` is the ``vcjob`` command."""
 
-from vcjob.cli.main import main
+from vcjob.cli.entry import vcjob
 
-main()
+vcjob()

@@ -1,6 +1,8 @@
 """``vcjob run`` from outside: exit codes and what stands beside them."""
 
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -193,6 +195,31 @@ def test_a_job_without_pods_is_told_to_be_endless(tmp_path: Path) -> None:
     ended = run(tmp_path, "run", "--timeout", "1s", manifest)
     assert ended.code == 5, ended
     assert "no task has replicas" in ended.err
+
+
+# Starts as the installed program does, and interrupts itself while a module is imported.
+INTERRUPTED_AT_IMPORT = """
+import signal, sys
+from vcjob.cli.entry import vcjob
+class Interrupter:
+    def find_spec(self, name, path, target=None):
+        if name == sys.argv[-1]:
+            signal.raise_signal(signal.SIGINT)
+sys.meta_path.insert(0, Interrupter())
+vcjob()
+"""
+
+
+@pytest.mark.parametrize("module", ["click", "vcjob.cli.main", "vcjob.cli.validate"])
+def test_an_interrupt_at_the_very_start_shows_no_traceback(module: str) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED_AT_IMPORT, "validate", module],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        check=False,
+    )
+    assert ended.returncode in {130, -signal.SIGINT}  # shells report both as 130
+    assert (ended.stdout, ended.stderr.strip()) == (b"", b"")
 
 
 @pytest.mark.local

@@ -6,8 +6,11 @@ milliseconds; the help line of each command therefore stands in the table below.
 
 import errno
 import importlib
+import signal
 import sys
-from typing import NoReturn
+from collections.abc import Callable
+from types import FrameType
+from typing import Any, NoReturn
 
 import click
 
@@ -84,21 +87,20 @@ def cli() -> None:
     """Run Volcano Jobs, whose pods find each other by name, on this machine."""
 
 
+Handler = Callable[[int, FrameType | None], Any] | int | None
+"""What ``signal.signal`` takes and gives."""
+
 _DISK_FAILURES = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
 
 
-def kubectl_plugin() -> NoReturn:
-    """Entry point of ``kubectl-vcjob``, which kubectl runs as ``kubectl vcjob``."""
-    main("kubectl vcjob")
-
-
-def main(name: str = "vcjob") -> NoReturn:
+def main(name: str = "vcjob", on_interrupt: Handler = signal.default_int_handler) -> NoReturn:
     """Entry point: errors that a user can act on end in one sentence, never in a traceback.
 
-    ``name`` is what the user typed to call us.
+    ``name`` is what the user typed to call us, ``on_interrupt`` what SIGINT is to do from now on.
     """
-    _open_closed_streams()
     try:
+        signal.signal(signal.SIGINT, on_interrupt)
+        _open_closed_streams()
         code = cli.main(prog_name=name, standalone_mode=False)
         sys.exit(code if isinstance(code, int) else ExitCode.COMPLETED)
     except click.exceptions.Abort:
