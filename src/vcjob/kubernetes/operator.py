@@ -26,8 +26,8 @@ from vcjob.controller.leading import Leader
 from vcjob.controller.observers import Observers
 from vcjob.controller.probes import serve_probes
 from vcjob.controller.readiness import Readiness
-from vcjob.core.scheduling.gangs import DEFAULT_QUEUE
 from vcjob.core.scheduling.gating import GangScheduling, pod_adapter
+from vcjob.kubernetes import standing
 from vcjob.kubernetes.beside_volcano import Beside, StandingBack, TakingOver
 from vcjob.kubernetes.cluster import KubernetesCluster
 from vcjob.kubernetes.conditions import Condition
@@ -225,45 +225,20 @@ class Operator:
 
     def look(self) -> None:
         """Bring what the readiness probe tells up to date."""
-        readiness, leader = self.readiness, self._leader
-        _tell(readiness, Condition.LEASE, leader.trouble and f"{leader.trouble}{self._cure()}")
-        controller, gangs = self._controller, self._gangs
+        leader, controller, readiness = self._leader, self._controller, self.readiness
         leads = leader.leads or not self._options.leader_elect
-        if not leads:
-            doing = f"stands by; {leader.holder or 'nobody'} leads"
-            if leader.holder and doing != readiness.doing:
-                _log.info("this replica %s", doing)
-            readiness.doing = doing
-        elif controller is None:
-            readiness.doing = "leads, and decides nothing now"
-        else:
-            readiness.doing = "leads"
-        lacking = ""
-        if controller is not None and controller.troubles:
-            lacking = _all_of(list(controller.troubles.values()))
-        elif controller is not None and not controller.synced:
-            lacking = "Jobs and pods are being read; nothing is decided before"
-        elif gangs is not None and not gangs.is_ready:
-            lacking = "nodes and pods are being read; no gang is admitted before"
+        doing = standing.doing(leads, leader.holder, controller)
+        if not leads and leader.holder and doing != readiness.doing:
+            _log.info("this replica %s", doing)
+        readiness.doing = doing
+        lease = standing.lease_trouble(leader, self._options.lease_namespace)
+        lacking = standing.cache_trouble(controller, self._gangs)
+        _tell(readiness, Condition.LEASE, lease)
         _tell(readiness, Condition.CACHES, lacking)
-        no_queue = (
-            controller is not None
-            and not lacking
-            and self._sees_queues
-            and DEFAULT_QUEUE not in controller.records.queues
-        )
-        _tell(
-            readiness,
-            Condition.QUEUE,
-            f"there is no Queue {DEFAULT_QUEUE}, and Jobs that name none wait: "
-            "vcjob manifests --only queues | kubectl apply -f -" if no_queue else "",
-        )  # fmt: skip
-
-    def _cure(self) -> str:
-        namespace = self._options.lease_namespace
-        if f'"{namespace}" not found' not in self._leader.trouble:
-            return ""
-        return f"; kubectl create namespace {namespace}, or name another with --lease-namespace"
+        if controller and not lacking and self._sees_queues:
+            _tell(readiness, Condition.QUEUE, standing.queue_trouble(controller))
+        else:
+            readiness.meet(Condition.QUEUE)
 
     def stuck(self) -> str:
         """What should go on and does not; an empty text if all is well."""
@@ -284,13 +259,6 @@ class Operator:
 
     def _waiting(self) -> int:
         return len(self._controller.queue) if self._controller else 0
-
-
-def _all_of(troubles: list[str]) -> str:
-    """Most often one cause keeps us from following many kinds: the first stands for them."""
-    first, *more = troubles
-    kinds = "another kind" if len(more) == 1 else f"{len(more)} other kinds"
-    return f"{first}; {kinds} cannot be followed either" if more else first
 
 
 def _tell(readiness: Readiness, condition: Condition, wrong: str) -> None:

@@ -1,4 +1,4 @@
-"""An operator that is started while Volcano's controller works, and what it says of itself."""
+"""An operator that is started while Volcano's controller works."""
 
 import asyncio
 import contextlib
@@ -12,13 +12,8 @@ from volcanos_leases import hold, renewing
 
 from vcjob.api.kinds import NAMESPACE, QUEUE
 from vcjob.controller.cluster import Cluster
-from vcjob.controller.controller import Controller
 from vcjob.controller.readiness import Readiness
 from vcjob.kubernetes import beside_volcano, operator
-from vcjob.kubernetes.conditions import Condition
-from vcjob.kubernetes.credentials import Credentials
-from vcjob.kubernetes.finishing import FinishingConnection
-from vcjob.kubernetes.operator_metrics import OperatorMetrics
 from vcjob.kubernetes.operator_options import OperatorOptions
 from vcjob.kubernetes.server import Server
 from vcjob.local.apiserver.server import ApiServer
@@ -103,27 +98,3 @@ def test_as_a_pod_it_stays_up_says_so_once_and_starts_when_the_lease_is_free(
     with caplog.at_level("INFO"):
         asyncio.run(asyncio.wait_for(scenario(), 40))
     assert len([one for one in caplog.messages if one.startswith(said)]) == 1
-
-
-@pytest.mark.parametrize(
-    ("troubles", "said"),
-    [
-        (["cannot list pods: no"], "cannot list pods: no"),
-        (["cannot list pods: no"] * 2, "cannot list pods: no; another kind cannot be followed"),
-        (["cannot list pods: no"] * 9, "cannot list pods: no; 8 other kinds cannot be followed"),
-    ],
-)
-def test_what_cannot_be_followed_stays_one_sentence(
-    troubles: list[str], said: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async def scenario() -> str:
-        server = Server(url="http://127.0.0.1:1", name="test", token=TOKEN)
-        connection = FinishingConnection(server, Credentials(server))
-        one = operator.Operator(connection, connection, OPTIONS, OperatorMetrics())
-        controller = Controller(Face().store, installed_plugins(third_party=False))
-        monkeypatch.setattr(Controller, "troubles", dict(enumerate(troubles)))
-        one._controller = controller
-        one.look()
-        return one.readiness.of(Condition.CACHES)
-
-    assert asyncio.run(scenario()).startswith(said)

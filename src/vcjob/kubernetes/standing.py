@@ -1,0 +1,47 @@
+"""How an operator stands, in the words of the readiness probe; empty if nothing is wrong."""
+
+from vcjob.controller.controller import Controller
+from vcjob.controller.leading import Leader
+from vcjob.core.scheduling.gangs import DEFAULT_QUEUE
+from vcjob.kubernetes.gang_scheduler import GangScheduler
+
+
+def doing(leads: bool, holder: str, controller: Controller | None) -> str:
+    """What this replica does, while nothing is wrong; ``holder`` is who leads."""
+    if not leads:
+        return f"stands by; {holder or 'nobody'} leads"
+    return "leads" if controller else "leads, and decides nothing now"
+
+
+def lease_trouble(leader: Leader, namespace: str) -> str:
+    """Why the Lease among replicas cannot be had, and what to do if its namespace is missing."""
+    trouble = leader.trouble
+    if f'"{namespace}" not found' in trouble:
+        trouble += f"; kubectl create namespace {namespace}, or name another with --lease-namespace"
+    return trouble
+
+
+def cache_trouble(controller: Controller | None, gangs: GangScheduler | None) -> str:
+    """What is not known that decisions need.
+
+    Most often one cause keeps us from following many kinds: the first stands for them.
+    """
+    if controller is not None and (troubles := list(controller.troubles.values())):
+        first, *more = troubles
+        kinds = "another kind" if len(more) == 1 else f"{len(more)} other kinds"
+        return f"{first}; {kinds} cannot be followed either" if more else first
+    if controller is not None and not controller.synced:
+        return "Jobs and pods are being read; nothing is decided before"
+    if gangs is not None and not gangs.is_ready:
+        return "nodes and pods are being read; no gang is admitted before"
+    return ""
+
+
+def queue_trouble(controller: Controller) -> str:
+    """That there is no default Queue; the controller must have seen the Queues."""
+    if DEFAULT_QUEUE in controller.records.queues:
+        return ""
+    return (
+        f"there is no Queue {DEFAULT_QUEUE}, and Jobs that name none wait: "
+        "vcjob manifests --only queues | kubectl apply -f -"
+    )

@@ -1,0 +1,66 @@
+"""What an operator says of itself."""
+
+import pytest
+
+from vcjob.api.kinds import QUEUE
+from vcjob.controller.cluster import EventType
+from vcjob.controller.controller import Controller
+from vcjob.controller.leading import Leader
+from vcjob.kubernetes.standing import cache_trouble, doing, lease_trouble, queue_trouble
+from vcjob.local.store import Store
+from vcjob.plugins.registry import installed_plugins
+
+NO_PODS = "cannot list pods: no"
+
+
+def new_controller() -> Controller:
+    return Controller(Store(lambda: 1_800_000_000.0), installed_plugins(third_party=False))
+
+
+@pytest.mark.parametrize(
+    ("troubles", "said"),
+    [
+        ([], "Jobs and pods are being read; nothing is decided before"),
+        ([NO_PODS], NO_PODS),
+        ([NO_PODS, "no"], f"{NO_PODS}; another kind cannot be followed either"),
+        ([NO_PODS, "no", "no"], f"{NO_PODS}; 2 other kinds cannot be followed either"),
+    ],
+)
+def test_what_cannot_be_followed_is_one_sentence(
+    troubles: list[str], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Controller, "troubles", dict(enumerate(troubles)))
+    assert cache_trouble(new_controller(), None) == said
+
+
+def test_who_decides_nothing_lacks_nothing() -> None:
+    assert cache_trouble(None, None) == ""
+
+
+def test_a_default_queue_that_is_missing_is_told_with_the_cure() -> None:
+    controller = new_controller()
+    assert "vcjob manifests --only queues" in queue_trouble(controller)
+    queue = {"metadata": {"name": "default", "uid": "u", "resourceVersion": "1"}}
+    controller.records.take(QUEUE, EventType.ADDED, queue)
+    assert queue_trouble(controller) == ""
+
+
+def test_each_replica_says_what_it_does() -> None:
+    assert doing(False, "", None) == "stands by; nobody leads"
+    assert doing(False, "other", None) == "stands by; other leads"
+    assert doing(True, "me", None) == "leads, and decides nothing now"
+    assert doing(True, "me", new_controller()) == "leads"
+
+
+@pytest.mark.parametrize(
+    ("trouble", "cure"),
+    [("", ""), ("no answer", ""), ('namespaces "own" not found', "kubectl create namespace own")],
+)
+def test_a_namespace_of_the_lease_that_is_missing_is_told_with_the_cure(
+    trouble: str, cure: str
+) -> None:
+    leader = Leader(Store(lambda: 1_800_000_000.0), "own", "vcjob-operator", "me")
+    leader.trouble = trouble
+    said = lease_trouble(leader, "own")
+    assert said.startswith(trouble)
+    assert cure in said if cure else said == trouble
