@@ -41,6 +41,7 @@ POD_SPECS = st.fixed_dictionaries(
         "initContainers": st.lists(CONTAINERS, max_size=1),
         "hostname": LABELS,
         "subdomain": LABELS,
+        "hostNetwork": st.booleans(),
         "restartPolicy": st.sampled_from(["Never", "OnFailure"]),
     },
 )
@@ -108,6 +109,36 @@ def test_an_accepted_job_becomes_objects_with_valid_names(job: dict[str, Any]) -
                 assert len(paths) == len(set(paths))
                 assert {mount["name"] for mount in mounts} <= set(volumes)
                 assert not any(env_name(entry["name"]) for entry in container.get("env", []))
+
+
+@given(
+    st.sets(st.sampled_from(["pytorch", "mpi", "ray"]), min_size=1),
+    st.tuples(POD_SPECS, POD_SPECS, POD_SPECS),
+)
+def test_kubernetes_takes_the_ports_that_frameworks_declare(
+    plugins: set[str], specs: tuple[Any, ...]
+) -> None:
+    """Names differ within a container; on the network of the node numbers differ within a pod."""
+    tasks = [
+        {"name": name, "replicas": 1, "template": {"spec": spec}}
+        for name, spec in zip(("master", "worker", "head"), specs, strict=True)
+    ]
+    job = {
+        "apiVersion": "batch.volcano.sh/v1alpha1",
+        "kind": "Job",
+        "metadata": {"name": "j"},
+        "spec": {"plugins": {name: [] for name in plugins}, "tasks": tasks},
+    }
+    assume(not errors(check(job)))
+    for pod in (obj["spec"] for obj in render(job) if obj["kind"] == "Pod"):
+        for group in ("containers", "initContainers"):
+            declared = [container.get("ports", []) for container in pod.get(group, [])]
+            for ports in declared:
+                listed = [port["name"] for port in ports]
+                assert len(listed) == len(set(listed))
+            if pod.get("hostNetwork") and group == "containers":
+                numbers = [port["containerPort"] for ports in declared for port in ports]
+                assert len(numbers) == len(set(numbers))
 
 
 @given(JOBS)
