@@ -187,6 +187,17 @@ def test_requests_fail_once_the_node_is_gone(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
+def test_who_gives_up_waiting_for_its_end_leaves_it_to_the_others(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with world(tmp_path) as pods:
+            impatient = asyncio.create_task(pods.node.close())
+            await asyncio.sleep(0)
+            impatient.cancel()
+            await pods.node.closed
+
+    asyncio.run(main())
+
+
 def test_removing_a_pod_kills_its_containers_and_clears_its_directories(tmp_path: Path) -> None:
     volume = tmp_path / "pod" / "volume"
     volume.mkdir(parents=True)

@@ -31,7 +31,7 @@ from vcjob.plugins.base import PluginError
 from vcjob.plugins.registry import Registry, installed_plugins
 
 # Stands for the content of a volume, which nobody knows before the pod runs.
-_UNKNOWN = "/\N{SYMBOL FOR NULL}volume"
+_UNKNOWN = "/\u2400volume"
 
 
 def obstacles(loaded: Loaded, view: MachineView) -> Iterator[Problem]:

@@ -167,7 +167,7 @@ class NodeClient:
         """End the node process and everything in it, and wait until it is gone."""
         with contextlib.suppress(OSError):
             self._control.shutdown(socket.SHUT_RDWR)
-        await self.closed
+        await asyncio.shield(self.closed)  # who gives up waiting does not undo it for others
 
     async def _call(self, request: messages.Request, fds: Sequence[int] = ()) -> list[int]:
         if self._control.fileno() < 0:
