@@ -242,11 +242,9 @@ def _paths(resource: Resource) -> Iterator[tuple[str, list[tuple[str, Object]]]]
     if resource.verbs == ("create",):
         yield f"{place}/{kind.plural}", [("post", _OF_WRITES)]
         return
-    collection: list[tuple[str, Object]] = [
-        ("get", _OF_LISTS),
-        ("post", _OF_WRITES),
-        ("delete", {**_OF_LISTS, **_OF_DELETES}),
-    ]
+    collection: list[tuple[str, Object]] = [("get", _OF_LISTS), ("post", _OF_WRITES)]
+    if "deletecollection" in resource.verbs:
+        collection.append(("delete", {**_OF_LISTS, **_OF_DELETES}))
     yield f"{place}/{kind.plural}", collection
     one: list[tuple[str, Object]] = [
         ("get", {"resourceVersion": _TEXT}),

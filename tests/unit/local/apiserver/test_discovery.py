@@ -7,6 +7,7 @@ from served import served
 
 from vcjob.api.kinds import COMMAND, JOB, POD_GROUP, QUEUE
 from vcjob.api.schema.types import ListOf, MapOf, Record
+from vcjob.local.apiserver.openapi import version_2
 from vcjob.local.apiserver.resources import BUILT_IN
 from vcjob.local.apiserver.schemas.kinds import OF_KINDS
 
@@ -93,6 +94,18 @@ def test_openapi_refers_only_to_what_it_holds(start):
             if verb != "parameters"
         ]
         assert len(operations) == len(set(operations))
+
+
+def test_openapi_has_the_operations_that_discovery_tells():
+    paths = version_2(BUILT_IN)["paths"]
+    words = {"get": "list", "post": "create", "delete": "deletecollection"}
+    for resource in BUILT_IN:
+        kind = resource.kind
+        start = f"/apis/{kind.group}/{kind.version}" if kind.group else "/api/v1"
+        place = "/namespaces/{namespace}" if kind.namespaced else ""
+        operations = paths[f"{start}{place}/{kind.plural}"]
+        told = {words[verb] for verb in operations if verb in words}
+        assert told == set(resource.verbs) & set(words.values()), kind
 
 
 def test_kubectl_finds_that_the_server_validates_fields():
