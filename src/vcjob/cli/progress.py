@@ -90,8 +90,14 @@ def summary(job: Job, seconds: float, ends: Sequence[PodEnd], log_directory: str
 
 
 def container_ends(pod: Object) -> list[tuple[str, str, int, str]]:
-    """Containers of a pod that ended other than with 0: (name, reason, exit code, message)."""
+    """Containers of a pod that ended other than with 0: (name, reason, exit code, message).
+
+    What a container came to in the end counts, and of one that has not ended, how it ended before.
+    In a pod that succeeded none ended badly: those that ran beside were stopped.
+    """
     status = pod.get("status", {})
+    if status.get("phase") == "Succeeded":
+        return []
     ends = []
     for container in (
         *status.get("initContainerStatuses", ()),
@@ -99,9 +105,11 @@ def container_ends(pod: Object) -> list[tuple[str, str, int, str]]:
     ):
         for state in (container.get("state", {}), container.get("lastState", {})):
             terminated = state.get("terminated")
-            if terminated and terminated.get("exitCode"):
+            if not terminated:
+                continue
+            if terminated.get("exitCode"):
                 reason = terminated.get("reason", "Error")
                 message = terminated.get("message", "")
                 ends.append((container["name"], reason, terminated["exitCode"], message))
-                break
+            break
     return ends

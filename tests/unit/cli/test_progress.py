@@ -75,7 +75,15 @@ def test_container_ends_names_every_container_that_ended_badly_once() -> None:
             "containerStatuses": [
                 {"name": "main", "state": terminated, "lastState": terminated},
                 {"name": "restarted", "state": {"running": {}}, "lastState": terminated},
+                {"name": "late", "state": {"terminated": {"exitCode": 0}}, "lastState": terminated},
             ],
         }
     }
     assert container_ends(pod) == [("main", "Error", 3, ""), ("restarted", "Error", 3, "")]
+
+
+def test_no_container_of_a_pod_that_succeeded_has_ended_badly() -> None:
+    stopped = {"terminated": {"exitCode": 137, "reason": "Error"}}
+    beside = {"initContainerStatuses": [{"name": "beside", "state": stopped}]}
+    assert container_ends({"status": {"phase": "Succeeded", **beside}}) == []
+    assert container_ends({"status": {"phase": "Failed", **beside}}) != []
