@@ -2,6 +2,7 @@
 
 import asyncio
 
+import pytest
 from served import served
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -193,6 +194,28 @@ def test_a_wrong_schema_is_refused():
         ]
 
     assert [answer.code for answer in ask_of(scenario)] == [422] * 4
+
+
+@pytest.mark.parametrize(
+    ("version", "spec"),
+    [
+        ({"additionalPrinterColumns": [{"name": "A", "type": "text", "jsonPath": ".a"}]}, {}),
+        ({"additionalPrinterColumns": [{"name": "A", "type": "string", "jsonPath": ""}]}, {}),
+        ({"selectableFields": [{}]}, {}),
+        ({"storage": False}, {}),
+        ({}, {"scope": "Everywhere"}),
+        ({}, {"names": {"kind": "Boat", "plural": "ships"}}),
+    ],
+)
+def test_a_wrong_definition_is_refused(version, spec):
+    async def scenario(ask):
+        await ask("DELETE", f"{DEFINITIONS}/boats.example.com")
+        wrong = definition(**version)
+        return await ask("POST", DEFINITIONS, {**wrong, "spec": {**wrong["spec"], **spec}})
+
+    answer = ask_of(scenario)
+
+    assert (answer.code, answer.reason) == (422, "Invalid")
 
 
 def test_the_objects_go_with_the_definition():

@@ -21,6 +21,7 @@ from vcjob.api.schema.types import (
     Record,
     Text,
     Type,
+    choice,
     field,
     record,
     required,
@@ -39,8 +40,8 @@ _VERSION = record(
                 "CustomResourceColumnDefinition",
                 {
                     "name": required(TEXT),
-                    "type": required(TEXT),
-                    "jsonPath": required(TEXT),
+                    "type": required(choice("boolean", "date", "integer", "number", "string")),
+                    "jsonPath": required(Text(min_length=1)),
                     "description": TEXT,
                     "format": TEXT,
                     "priority": INTEGER,
@@ -126,7 +127,9 @@ OF_KINDS: Mapping[Kind, Record] = {
                             ),
                             "Names of the kind.",
                         ),
-                        "scope": required(TEXT, "Namespaced or Cluster."),
+                        "scope": required(
+                            choice("Namespaced", "Cluster"), "Namespaced or Cluster."
+                        ),
                         "conversion": ANYTHING,
                         "preserveUnknownFields": BOOLEAN,
                         "versions": required(
