@@ -1,6 +1,9 @@
 """The operator is killed in the middle of its work, and another begins."""
 
+from collections.abc import Iterator
+
 import pytest
+from end_to_end.operating import Operating
 from end_to_end.recording import phases
 from end_to_end.target import Target
 from end_to_end.world import World
@@ -13,7 +16,7 @@ PODS = 40
 
 
 @pytest.fixture
-def operating(operator):  # type: ignore[no-untyped-def]
+def operating(operator: Operating | None) -> Iterator[Operating]:
     """The operator, if it is the tests' own."""
     if operator is None:
         pytest.skip("the controller is installed: who may kill it?")
@@ -36,7 +39,7 @@ def versions(world: World) -> list[str]:
     return [pod["metadata"]["annotations"][JOB_VERSION] for pod in world.all(POD)]
 
 
-def test_pods_are_made_once_though_it_dies_among_them(target: Target, operating) -> None:  # type: ignore[no-untyped-def]
+def test_pods_are_made_once_though_it_dies_among_them(target: Target, operating: Operating) -> None:
     async def story(world: World) -> None:
         await world.create_job(job(PODS))
         await world.admit()
@@ -52,7 +55,9 @@ def test_pods_are_made_once_though_it_dies_among_them(target: Target, operating)
     target.play(story)
 
 
-def test_what_happens_while_nobody_works_is_acted_upon_later(target: Target, operating) -> None:  # type: ignore[no-untyped-def]
+def test_what_happens_while_nobody_works_is_acted_upon_later(
+    target: Target, operating: Operating
+) -> None:
     async def story(world: World) -> None:
         await world.create_job(job(3))
         await world.admit()
@@ -71,7 +76,7 @@ def test_what_happens_while_nobody_works_is_acted_upon_later(target: Target, ope
     target.play(story)
 
 
-def test_a_kill_is_finished_by_who_comes_after(target: Target, operating) -> None:  # type: ignore[no-untyped-def]
+def test_a_kill_is_finished_by_who_comes_after(target: Target, operating: Operating) -> None:
     async def story(world: World) -> None:
         await world.create_job(job(PODS))
         await world.admit()

@@ -1,9 +1,9 @@
 """What becomes of Jobs, as recorded from genuine Volcano: states, phases and Events."""
 
 import asyncio
-from typing import Any
 
 import pytest
+from end_to_end.operating import Operating
 from end_to_end.replaying import BY_A_PLAYED_SCHEDULER, WITH_QUOTAS, expected, play
 from end_to_end.target import Target
 from end_to_end.together import Told, tell_together
@@ -24,7 +24,9 @@ def obstacle(name: str, target: Target) -> str:
 
 
 @pytest.fixture(scope="module")
-def played(target: Target, operator: Any, request: pytest.FixtureRequest) -> Told[Problems]:
+def played(
+    target: Target, operator: Operating | None, request: pytest.FixtureRequest
+) -> Told[Problems]:
     """What was not as expected."""
 
     async def story(world: World, name: str) -> Problems:

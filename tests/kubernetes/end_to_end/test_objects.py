@@ -1,10 +1,9 @@
 """What a Job becomes, as recorded from genuine Volcano: every object, field by field."""
 
 import json
-from typing import Any
 
 import pytest
-from end_to_end.operating import Webhook
+from end_to_end.operating import Operating, Webhook
 from end_to_end.recording import seen
 from end_to_end.stored import stored_objects, without_server
 from end_to_end.target import Target
@@ -50,7 +49,9 @@ def obstacle(name: str, target: Target) -> str:
 
 
 @pytest.fixture(scope="module")
-def made(target: Target, operator: Any, request: pytest.FixtureRequest) -> Told[dict[Key, Object]]:
+def made(
+    target: Target, operator: Operating | None, request: pytest.FixtureRequest
+) -> Told[dict[Key, Object]]:
     """The objects that were made of each Job."""
 
     async def story(world: World, name: str) -> dict[Key, Object]:

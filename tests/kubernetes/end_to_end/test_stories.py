@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from end_to_end.mirror import WATCHED
+from end_to_end.operating import Operating
 from end_to_end.recording import phases, said, seen
 from end_to_end.target import Target
 from end_to_end.together import Told, tell_together
@@ -207,7 +208,7 @@ def obstacle(name: str, target: Target) -> str:
 
 
 @pytest.fixture(scope="module")
-def told(target: Target, operator: Any, request: pytest.FixtureRequest) -> Told[None]:
+def told(target: Target, operator: Operating | None, request: pytest.FixtureRequest) -> Told[None]:
     async def story(world: World, name: str) -> None:
         await STORIES[name](world)
         target.save(f"story-{name}", seen(world))
