@@ -73,6 +73,12 @@ SERVER_FILLS = {
         "PersistentVolumeClaim": (r"metadata\.finalizers", r"spec\.volumeMode", r"status"),
     }.items()
 }
+# What controllers of a cluster, or its defaults, add beyond that.
+CLUSTERS_FILL = {
+    "PersistentVolumeClaim": re.compile(
+        r"spec\.(storageClassName|volumeName)|metadata\.annotations(\..*)?"
+    ),
+}
 # docs/compatibility.md row 11: what we send beyond the recording.
 OURS = {"app.kubernetes.io/managed-by": "vcjob"}
 
@@ -169,7 +175,9 @@ def differences(
     """
 
     def is_filled_in(where: str) -> bool:
-        return bool(SERVER_FILLS[kind].fullmatch(re.sub(r"\[\d+\]", "[]", where)))
+        general = re.sub(r"\[\d+\]", "[]", where)
+        by_cluster = stored and kind in CLUSTERS_FILL and CLUSTERS_FILL[kind].fullmatch(general)
+        return bool(by_cluster or SERVER_FILLS[kind].fullmatch(general))
 
     if isinstance(ours, dict) and isinstance(recorded, dict):
         for key in ours.keys() | recorded.keys():

@@ -178,7 +178,8 @@ class World(Mirror):
         await self.admit()
 
     async def run_pod(self, name: str) -> None:
-        """Be scheduler and node: bind a pod, and have it run."""
+        """Be scheduler and node: bind a pod that nobody gates, and have it run."""
+        await self.until(lambda: self._may_be_bound(name))
         binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": name},
                    "target": {"apiVersion": "v1", "kind": "Node", "name": self.node}}  # fmt: skip
         with contextlib.suppress(Conflict):  # the cluster's scheduler was faster
@@ -219,6 +220,10 @@ class World(Mirror):
                     await self.cluster.delete(
                         POD, self.namespace, name, uid=uid, grace_period_seconds=0
                     )
+
+    def _may_be_bound(self, name: str) -> bool:
+        pod = self.find(POD, name)
+        return pod is not None and not pod["spec"].get("schedulingGates")
 
     async def _pod(self, name: str) -> Object:
         return await self.cluster.get(POD, self.namespace, name)
