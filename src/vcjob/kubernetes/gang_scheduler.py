@@ -148,6 +148,8 @@ class GangScheduler:
         books.look_for_overlooked(changed, now)
         await self._clear(now)
         await self._take_back(now)
+        for key, wait in books.fitting_no_more():
+            await self._attempt(key, self._let_wait_anew(key, wait, now))
         grew, books.room_grew = books.room_grew or ledger.room_grew, False
         ledger.room_grew = False
         if grew:
@@ -155,21 +157,19 @@ class GangScheduler:
             ledger.room_grew = False
         if ledger.waiting and (grew or ledger.waiting.keys() & changed.keys()):
             await self._admit(now)
-        await self._let_all_go(now)
+        await self._let_all_go()
         for key in changed.keys() | ledger.changed.keys():
             if key in ledger.gangs:
                 await self._attempt(key, self._show(key, ledger.gangs[key]))
 
-    async def _let_all_go(self, now: float) -> None:
+    async def _let_all_go(self) -> None:
         """Let go what may start, of the most urgent gangs first."""
         books, ledger = self._books, self._books.ledger
-        keys = {*ledger.to_bind, *books.grown} & ledger.gangs.keys()
-        ledger.to_bind = {}
+        to_bind, ledger.to_bind = ledger.to_bind.keys() & ledger.gangs.keys(), {}
         leftover = books.leftover()
-        for key in books.by_urgency(keys):
+        for key in books.by_urgency(to_bind):
             if key in ledger.gangs:
-                await self._attempt(key, self._let_go(key, ledger.gangs[key], leftover, now))
-        books.grown -= keys
+                await self._attempt(key, self._let_go(ledger.gangs[key], leftover))
 
     async def _attempt(self, key: Key, doing: Awaitable[None]) -> None:
         """Do something about one gang; what fails is tried again soon, and hinders no other."""
@@ -213,19 +213,20 @@ class GangScheduler:
         self._told_at[gang.uid] = now
         return pending(wait, now)
 
-    async def _let_go(self, key: Key, gang: BookedGang, leftover: Leftover, now: float) -> None:
+    async def _let_go(self, gang: BookedGang, leftover: Leftover) -> None:
         """Take our gate off the pods of a gang that may start now."""
-        pods = self._books.to_let_go(gang, leftover)
-        if not pods and key not in self._books.grown:
-            return
-        if wait := self._books.lost_room(key):
-            assert gang.group is not None
-            name = gang.group["metadata"]["name"]
-            event = Told("Warning", TAKEN_BACK, taken_back_before_start(name, wait))
-            await self._writer.write_status(key, gang.uid, pending(wait, now))
-            await self._writer.tell(gang.group, event, now)
-        else:
+        if pods := self._books.to_let_go(gang, leftover):
             await self._writer.lift_gates(gang, pods)
+
+    async def _let_wait_anew(self, key: Key, wait: Wait, now: float) -> None:
+        """Take back a gang that was admitted and does not fit any more; no pod has to go."""
+        gang = self._books.ledger.gangs.get(key)
+        if gang is None or gang.group is None or gang.phase != "Inqueue":
+            return
+        group, name = gang.group, gang.name
+        await self._writer.write_status(key, gang.uid, pending(wait, now))
+        event = Told("Warning", TAKEN_BACK, taken_back_before_start(name, wait))
+        await self._writer.tell(group, event, now)
 
     async def _take_back(self, now: float) -> None:
         """Take back the least urgent of the gangs whose time is over, one at a time.
@@ -245,7 +246,7 @@ class GangScheduler:
     async def _take_back_one(self, key: Key, gang: BookedGang, now: float) -> None:
         """Write down what is done, then do it: whoever comes after a crash goes on from there."""
         assert gang.group is not None
-        message = taken_back(gang.group["metadata"]["name"], gang, self._setbacks.grace)
+        message = taken_back(gang.name, gang, self._setbacks.grace)
         uid, wait = gang.uid, Wait(TAKEN_BACK, message)
         await self._writer.write_status(key, uid, pending(wait, now))
         self._setbacks.take_back(key, uid, now)

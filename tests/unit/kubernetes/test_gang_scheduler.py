@@ -697,18 +697,21 @@ def test_bits_of_room_are_kept_free_while_a_minimum_waits_to_see_them_grow() -> 
         await world.foreign("web", "node-0", "1")
         await world.job("elastic", task("worker", 2), minAvailable=1)
         await world.job("large", task("worker", 1, "2"))
-        # Kubernetes' scheduler has put the small one where the large one should go.
-        await world.store.patch(
-            POD, "default", "elastic-worker-0", {"spec": {"nodeName": "node-1"}}
-        )
-        await world.settle()
         await world.pods("elastic")
         await world.pods("large")
-        await world.bind()
+        assert await world.let_go() == {"web", "elastic-worker-0", "large-worker-0"}
+        # Kubernetes' scheduler puts the small one where the large one should go.
+        where = {"spec": {"nodeName": "node-1"}}
+        await world.store.patch(POD, "default", "elastic-worker-0", where)
+        await world.settle()
+        assert await world.bind() == 0
         assert await world.phase("elastic") == "Running"
+        await world.job("small", task("worker", 1))
+        assert await world.phase("small") == "Pending"
         assert "elastic-worker-1" not in await world.let_go()
         await world.turns("Succeeded", "web")
-        assert await world.bind() == 2
+        assert await world.bind() == 1
         assert await world.phase("large") == "Running"
+        assert await world.phase("small") == "Inqueue"
 
     play(scenario)

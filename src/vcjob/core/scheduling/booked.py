@@ -87,6 +87,11 @@ class BookedGang:
         return str(((self.group or {}).get("metadata") or {}).get("uid", ""))
 
     @property
+    def name(self) -> str:
+        """The PodGroup's name; empty if it is not known."""
+        return str(((self.group or {}).get("metadata") or {}).get("name", ""))
+
+    @property
     def phase(self) -> str:
         """The PodGroup's phase; empty if it has none or is not known."""
         return ((self.group or {}).get("status") or {}).get("phase") or ""

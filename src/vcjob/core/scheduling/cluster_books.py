@@ -15,9 +15,9 @@ from vcjob.api.types import Job, Object
 from vcjob.core.scheduling.amounts import add
 from vcjob.core.scheduling.booked import BookedGang, BookedPod, Key, key_of
 from vcjob.core.scheduling.fitting import Nodes
-from vcjob.core.scheduling.gangs import QueueLimits, QueueRoom, admissions, lost_room
+from vcjob.core.scheduling.gangs import QueueLimits, QueueRoom, admissions, fitting_no_more
 from vcjob.core.scheduling.gating import GATE
-from vcjob.core.scheduling.job_pods import JobPods, job_uid
+from vcjob.core.scheduling.job_pods import JobPods
 from vcjob.core.scheduling.ledger import Ledger
 from vcjob.core.scheduling.leftover import Leftover
 from vcjob.core.scheduling.node_books import NodeBooks
@@ -40,8 +40,8 @@ class ClusterBooks:
     """Gangs, their Jobs and pods, queues, priorities, nodes. Each change is entered as it comes.
 
     ``ledger.changed`` are gangs whose phase or counts may have to be written, ``ledger.to_bind``
-    those with pods that may now be let go, ``grown`` those admitted for less than they ask for by
-    now. ``room_grew`` tells that what waits for room may fit by now.
+    those with pods that may now be let go. ``room_grew`` tells that what waits for room may fit by
+    now.
 
     Args:
         grace: how long (s) room is held for pods that find no node though they seem to fit.
@@ -50,13 +50,13 @@ class ClusterBooks:
     def __init__(self, grace: float) -> None:
         self.ledger = Ledger(GATE)
         self.nodes = NodeBooks()
-        self.grown: set[Key] = set()
         self.room_grew = False
         self._queues: dict[str, QueueLimits] = {}
         self._classes: dict[str, Object] = {}
         self._priorities: dict[str, int] = {}
         self._jobs = JobPods()
         self._overlooked = Overlooked(grace)
+        self._grown: set[Key] = set()
         self._refused: set[Key] = set()
 
     def enter_node(self, node: Object, *, gone: bool = False) -> None:
@@ -73,26 +73,20 @@ class ClusterBooks:
         """A PodGroup as it is now, or as it last was."""
         key = key_of(group)
         old = self.ledger.gangs.get(key)
-        asked = (old.uid, old.asks) if old and old.phase == "Inqueue" else None
         queue = old.queue if old and old.waits else ""
+        asked = (old.uid, old.asks) if old and _waits_for_pods(old) else None
         self.ledger.enter_group(group, gone=gone)
         new = self.ledger.gangs.get(key)
+        if new is None or not _waits_for_pods(new):
+            self._grown.discard(key)
+        elif asked and asked != (new.uid, new.asks):
+            self._grown.add(key)
         if self._keeps_order(queue) and not (new and new.waits):
             self.room_grew = True  # pods that waited behind it may follow
-        if new and asked and asked[0] == new.uid and asked[1] != new.asks:
-            self.grown.add(key)
 
     def enter_job(self, job: Job, *, gone: bool = False) -> None:
         """A Job as it is now, or as it last was."""
-        if not self._jobs.enter_job(job, gone=gone):
-            return
-        self.room_grew = True
-        uid = job.metadata.uid
-        self.grown.update(
-            key
-            for key, gang in self.ledger.gangs.items()
-            if gang.phase == "Inqueue" and job_uid(gang) == uid
-        )
+        self.room_grew |= self._jobs.enter_job(job, gone=gone)
 
     def enter_queue(self, queue: Object, *, gone: bool = False) -> None:
         """A Queue as it is now, or as it last was."""
@@ -132,29 +126,35 @@ class ClusterBooks:
                 waiting[uid] = key, gang
         if not waiting:
             return
-        place, held = self._place(_all), self._held(_all)
+        place, held = self._place(_all, keep_free=True), self._held(_all)
         gangs = [gang for _, gang in waiting.values()]
         for gang, wait in admissions(gangs, self._queues, place, held):
             yield waiting[gang.uid][0], gang, wait
 
-    def lost_room(self, key: Key) -> Wait | None:
-        """Why an admitted gang does not fit any more; None if it does, or some of it was let go.
+    def fitting_no_more(self) -> list[tuple[Key, Wait]]:
+        """Admitted gangs of which nothing was let go that do not fit any more, and why.
 
-        What is held for other gangs of which nothing was let go does not count: who is complete
-        first, goes first. It does count for a gang that has grown.
+        The most urgent keep their room, if not all of them can; those that ask for more than they
+        were admitted for come last.
         """
-        gang = self.ledger.gangs[key]
-        if gang.group is None or has_begun(gang):
-            return None
-        has_grown = key in self.grown
-
-        def counts(other: BookedGang) -> bool:
-            return other is not gang and (has_grown or has_begun(other))
-
-        pods = tuple(self._reservations().held(gang).items())
-        name = gang.group["metadata"]["name"]
-        wanted = Gang(gang.uid, name, gang.queue, gang.minimum, pods=pods)
-        return lost_room(wanted, self._queues, self._place(counts), self._held(counts))
+        keys = [key for key, gang in self.ledger.gangs.items() if _waits_for_pods(gang)]
+        if not keys:
+            return []
+        reservations, gangs = self._reservations(), {}
+        for key in sorted(self.by_urgency(keys), key=self._grown.__contains__):
+            booked = self.ledger.gangs[key]
+            pods = tuple(reservations.held(booked).items())
+            gangs[booked.uid] = (
+                key,
+                Gang(booked.uid, booked.name, booked.queue, booked.minimum, pods=pods),
+            )
+        found = fitting_no_more(
+            [gang for _, gang in gangs.values()],
+            self._queues,
+            self._place(_has_begun),
+            self._held(_has_begun),
+        )
+        return [(gangs[gang.uid][0], wait) for gang, wait in found]
 
     def leftover(self) -> Leftover:
         """What is left for pods that nothing is held for."""
@@ -245,15 +245,15 @@ class ClusterBooks:
         """
         place, reservations = self.nodes.place(), self._reservations()
         held: Counter[PodShape] = Counter()
-        to_start: set[PodShape] = set()
+        stuck: set[PodShape] = set()
         for gang in self.ledger.gangs.values():
             if counts(gang):
                 held.update(shapes := reservations.held(gang))
-                if is_to_start(gang):
-                    to_start.update(shapes)
+                if is_to_start(gang) and gang.let_go.total():
+                    stuck.update(shapes)
         placed = place.place(held.items())
         if keep_free:
-            for shape in to_start:
+            for shape in stuck:
                 if sum(placed.get(shape, {}).values()) < held[shape]:
                     place.keep_free(shape)
         return place
@@ -273,6 +273,15 @@ class ClusterBooks:
 
 def _all(gang: BookedGang) -> bool:
     return True
+
+
+def _waits_for_pods(gang: BookedGang) -> bool:
+    """Whether a gang is admitted, and nothing of it was let go yet."""
+    return gang.phase == "Inqueue" and not has_begun(gang)
+
+
+def _has_begun(gang: BookedGang) -> bool:
+    return not _waits_for_pods(gang)
 
 
 def _kept(pods: list[BookedPod], places: Counter[str]) -> tuple[list[BookedPod], list[BookedPod]]:

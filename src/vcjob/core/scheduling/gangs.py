@@ -73,15 +73,23 @@ def admissions(
         yield gang, wait
 
 
-def lost_room(
-    gang: Gang, queues: Mapping[str, QueueLimits], place: Place, held: Mapping[str, Amounts]
-) -> Wait | None:
-    """Why a gang that was admitted could not be now; None if it could.
+def fitting_no_more(
+    admitted: Iterable[Gang],
+    queues: Mapping[str, QueueLimits],
+    place: Place,
+    held: Mapping[str, Amounts],
+) -> Iterator[tuple[Gang, Wait]]:
+    """Those of the gangs that could not be admitted now, and why; the first ones go first.
 
-    ``place`` and ``held`` are without what it holds itself. That its queue was closed meanwhile
+    ``place`` and ``held`` are without what they hold themselves. That a queue was closed meanwhile
     does not count: a closed queue lets those go on that it has admitted.
     """
-    return _Turns(queues, place, held).obstacle(gang, admitted=True)
+    turns = _Turns(queues, place, held)
+    for gang in admitted:
+        if wait := turns.obstacle(gang, admitted=True):
+            yield gang, wait
+        else:
+            turns.take(gang)
 
 
 class QueueRoom:
