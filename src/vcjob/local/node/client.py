@@ -81,7 +81,7 @@ class NodeClient:
     async def connect(cls, world: World) -> "NodeClient":
         """Wait until the world stands; raises MachineCannot with the step that failed."""
         client = cls(world)
-        first = await client._ready
+        first = await asyncio.shield(client._ready)  # it is answered, waited for or not
         if isinstance(first, messages.StartFailed):
             await client.close()
             raise explain(first)
