@@ -93,7 +93,7 @@ def choose_maps(*, move_root: bool = False) -> IdMaps:
             _kept(Path("/proc/self/gid_map").read_text()),
         )
     single = IdMaps((IdRange(0, user, 1),), (IdRange(0, group, 1),))
-    if not (shutil.which("newuidmap") and shutil.which("newgidmap")):
+    if not (shutil.which("newuidmap") and shutil.which("newgidmap")) or _no_new_privileges():
         return single
     name = _user_name(user)
     users = parse_subordinate(_read("/etc/subuid"), name, user)
@@ -149,6 +149,11 @@ def _user_name(number: int) -> str:
         return pwd.getpwuid(number).pw_name
     except KeyError:
         return str(number)
+
+
+def _no_new_privileges() -> bool:
+    """Whether set-uid programs, as newuidmap is, gain nothing here (prctl(2))."""
+    return "\nNoNewPrivs:\t1\n" in _read("/proc/self/status")
 
 
 def _read(path: str) -> str:

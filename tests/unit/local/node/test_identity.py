@@ -36,11 +36,13 @@ def test_outside_finds_the_machines_number() -> None:
     assert [outside(ranges, n) for n in (0, 1, 10, 11)] == [1000, 100000, 100009, None]
 
 
-def as_user(monkeypatch: pytest.MonkeyPatch, number: int, helpers: bool, subid: str) -> None:
+def as_user(
+    monkeypatch: pytest.MonkeyPatch, number: int, helpers: bool, subid: str, status: str = ""
+) -> None:
     monkeypatch.setattr(identity.os, "geteuid", lambda: number)
     monkeypatch.setattr(identity.os, "getegid", lambda: number)
     monkeypatch.setattr(identity.shutil, "which", lambda name: name if helpers else None)
-    monkeypatch.setattr(identity, "_read", lambda path: subid)
+    monkeypatch.setattr(identity, "_read", lambda path: status if "status" in path else subid)
     monkeypatch.setattr(identity, "_user_name", lambda number: "me")
 
 
@@ -59,6 +61,15 @@ def test_a_user_with_ranges_gets_them_after_itself(monkeypatch: pytest.MonkeyPat
     as_user(monkeypatch, 1000, True, "me:100000:65536")
     ranges = (IdRange(0, 1000, 1), IdRange(1, 100000, 65536))
     assert choose_maps() == IdMaps(ranges, ranges, helper=True)
+
+
+def test_where_set_uid_programs_gain_nothing_a_user_gets_one_number(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    as_user(monkeypatch, 1000, True, "me:100000:65536", "Name:\tx\nNoNewPrivs:\t1\nSeccomp:\t0\n")
+    assert not choose_maps().helper
+    as_user(monkeypatch, 1000, True, "me:100000:65536", "Name:\tx\nNoNewPrivs:\t0\nSeccomp:\t0\n")
+    assert choose_maps().helper
 
 
 def test_root_keeps_its_numbers_unless_asked(monkeypatch: pytest.MonkeyPatch) -> None:
