@@ -105,7 +105,7 @@ def _operations(job: Object, scheduler: str, requires: Requires) -> Iterator[Ope
         for index, task in enumerate(tasks):
             if isinstance(task, dict):
                 yield from _task_operations(task, (*path, "tasks", index), index)
-        if _is_empty(spec.get("minAvailable")):
+        if _is_empty(spec.get("minAvailable"), int):
             total = sum(_count(task, "minAvailable") for task in tasks if isinstance(task, dict))
             if spec.get("minAvailable") != total:
                 yield _set(spec, path, "minAvailable", total)
@@ -166,13 +166,16 @@ def _count(value: Object, key: str) -> int:
     return number if isinstance(number, int) and not isinstance(number, bool) else 0
 
 
-def _is_empty(value: Any) -> bool:
-    """Whether Go would read ``value`` as "not given": null, an empty text, or zero."""
-    return value is None or value == "" or (value == 0 and not isinstance(value, bool))
+def _is_empty(value: Any, kind: type) -> bool:
+    """Whether Go would read a value of this type as "not given": null, an empty text, or zero.
+
+    What is empty in another way (a zero where a text belongs) is a mistake, to be told as one.
+    """
+    return value is None or (type(value) is kind and not value)
 
 
 def _set_where_empty(value: Object, path: Path, key: str, default: Any) -> Iterator[Operation]:
-    if _is_empty(value.get(key)):
+    if _is_empty(value.get(key), type(default)):
         yield _set(value, path, key, default)
 
 

@@ -45,6 +45,11 @@ def test_what_go_reads_as_not_given_is_replaced() -> None:
     ]
 
 
+def test_what_is_empty_in_the_way_of_another_type_is_left_to_be_refused() -> None:
+    spec = {**FULL, "minAvailable": 1, "queue": 0, "schedulerName": False, "maxRetry": ""}
+    assert operations(spec) == []
+
+
 @pytest.mark.parametrize(
     ("task", "minimum"),
     [
