@@ -1,6 +1,7 @@
 """An API server with TLS in a thread of its own, for clients that are programs or block."""
 
 import asyncio
+import gc
 import importlib.metadata
 import io
 import os
@@ -8,6 +9,7 @@ import stat
 import subprocess
 import tarfile
 import threading
+import warnings
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -58,7 +60,13 @@ def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
             ready.set()
             await stop.wait()
 
-    thread = threading.Thread(target=lambda: asyncio.run(run()))
+    def serving() -> None:
+        asyncio.run(run())
+        with warnings.catch_warnings():  # of who was in the middle of a TLS handshake at the end
+            warnings.simplefilter("ignore", ResourceWarning)
+            gc.collect()
+
+    thread = threading.Thread(target=serving)
     thread.start()
     try:
         assert ready.wait(30)
