@@ -1,4 +1,4 @@
-"""``--map-users``: root's pods with unprivileged numbers, wherever root keeps its things."""
+"""Whose numbers pods have: those of whoever started vcjob, or with ``--map-users`` unprivileged."""
 
 import os
 from pathlib import Path
@@ -81,6 +81,20 @@ def test_a_pod_cannot_read_what_only_root_may(closed: Path) -> None:
     ended = run(closed, "run", "--map-users", "-v", f"{closed / 'secret'}:/secret", manifest)
     assert ended.code == 1, ended
     assert "Permission denied" in ended.out
+
+
+def test_what_a_pod_reads_and_writes_is_that_of_whoever_started_vcjob(tmp_path: Path) -> None:
+    shown = tmp_path / "shown"
+    shown.mkdir(mode=0o700)
+    (shown / "own").write_text("mine\n")
+    (shown / "own").chmod(0o600)
+    script = "cat /shown/own; echo made > /shown/made"
+    manifest = write(tmp_path, job("demo", task("worker", ["sh", "-ec", script])))
+    ended = run(tmp_path, "run", "-v", f"{shown}:/shown", manifest)
+    assert ended.code == 0, ended
+    assert ended.lines("worker-0") == ["mine"]
+    made = (shown / "made").stat()
+    assert (made.st_uid, made.st_gid) == (os.geteuid(), os.getegid())
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="for those who are not root")
