@@ -28,6 +28,8 @@ STUBBORN = ("sh", "-c", "trap '' TERM; echo ready; while :; do sleep 1000; done"
         (("job.yaml", "-v", ".:/proc/x"), "choose another place"),
         (("job.yaml", "-v", ".:/dev"), "choose another place"),
         (("job.yaml", "-v", ".:/.vcjob/bin"), "choose another place"),
+        (("job.yaml", "-v", ".:/etc/hosts"), "'/etc/hosts' is a file in every pod"),
+        (("job.yaml", "-v", "job.yaml:/usr/bin"), "'/usr/bin' is a directory in every pod"),
         (("-", "job.yaml", "-"), "once only"),
         (("https://example.com/job.yaml",), "curl -fsSL https://example.com/job.yaml |"),
         (("job.yaml", "-v", ".:/x/../y"), "must not contain '..'"),

@@ -42,6 +42,15 @@ class BindType(click.ParamType[Bind]):
         path = Path(source).expanduser()
         if not path.exists():
             self.fail(f"{source!r} does not exist on this machine", param, ctx)
+        there = Path(target)
+        if _is_of_machine(target) and there.exists() and there.is_dir() != path.is_dir():
+            kinds = ("a directory", "a file") if there.is_dir() else ("a file", "a directory")
+            self.fail(
+                f"{target!r} is {kinds[0]} in every pod, of which {source!r}, {kinds[1]}, cannot "
+                "take the place; choose another, for example /data",
+                param,
+                ctx,
+            )
         return path.resolve(), target, mode == "ro"
 
 
@@ -49,6 +58,12 @@ def _is_system(target: str) -> bool:
     """Whether programs depend on what is at this place in every container."""
     first, *rest = [part for part in target.split("/") if part not in ("", ".")] or [""]
     return first in ("", "proc", "sys", ".vcjob") or (first == "dev" and rest[:1] != ["shm"])
+
+
+def _is_of_machine(target: str) -> bool:
+    """Whether pods see there what this machine has at the same place."""
+    first = target.strip("/").partition("/")[0]
+    return first in ("bin", "etc", "opt", "sbin", "usr") or first.startswith("lib")
 
 
 _OPTIONS = (
