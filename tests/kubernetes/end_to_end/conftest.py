@@ -1,4 +1,7 @@
-"""The cluster that is tested, with operator and webhook at work on it."""
+"""The cluster that is tested, with operator and webhook at work on it.
+
+They end with each file: tests elsewhere count the processes that they have started.
+"""
 
 import asyncio
 import contextlib
@@ -20,7 +23,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.local)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def target(
     pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Target]:
@@ -55,7 +58,7 @@ async def _install(target: Target, directory: Path) -> None:
         await install_definitions(cluster, [one for one in yaml.safe_load_all(printed.out) if one])
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def operator(target: Target, pytestconfig: pytest.Config) -> Iterator[Operating | None]:
     """The operator at work; None where one is installed."""
     if pytestconfig.getoption("installed"):
@@ -71,7 +74,7 @@ def operator(target: Target, pytestconfig: pytest.Config) -> Iterator[Operating 
         assert operating.process.end() == 0
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def webhook(
     target: Target,
     operator: Operating | None,
