@@ -21,6 +21,7 @@ from vcjob.plugins.registry import installed_plugins
 
 PLUGINS = installed_plugins(third_party=False)
 GRACE = 60.0
+_MOST_TURNS = 5_000
 
 
 def task(
@@ -59,11 +60,14 @@ class World:
     async def settle(self) -> None:
         """Until nothing more happens without the clock moving."""
         quiet, before = 0, -1
-        while quiet < 20:
+        for _ in range(_MOST_TURNS):
             await asyncio.sleep(0)
             now = self.store.version
             quiet = 0 if now != before else quiet + 1
             before = now
+            if quiet == 20:
+                return
+        raise AssertionError("what is done and undone goes round without end")
 
     async def advance(self, seconds: float) -> None:
         end = self.clock.now() + seconds

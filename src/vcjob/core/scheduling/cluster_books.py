@@ -5,8 +5,9 @@ gang will have, before there are any, is told by its Job.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from fractions import Fraction
+from types import MappingProxyType
 
 import msgspec
 
@@ -128,25 +129,45 @@ class ClusterBooks:
             return
         place, held = self._place(_all, keep_free=True), self._held(_all)
         gangs = [gang for _, gang in waiting.values()]
-        for gang, wait in admissions(gangs, self._queues, place, held):
-            yield waiting[gang.uid][0], gang, wait
+        answers = list(admissions(gangs, self._queues, place, held))
+        crowding = self._crowding([waiting[gang.uid] for gang, wait in answers if wait is None])
+        for gang, wait in answers:
+            key = waiting[gang.uid][0]
+            yield key, gang, wait or crowding.get(key)
 
-    def fitting_no_more(self) -> list[tuple[Key, Wait]]:
+    def _crowding(self, chosen: list[tuple[Key, Gang]]) -> dict[Key, Wait]:
+        """Those of the gangs to be admitted after which not all would fit any more, and why.
+
+        Nodes are filled one gang after another, and pods of several sizes may fit in one order and
+        not in another. Whoever would not pass ``fitting_no_more`` afterwards would be admitted and
+        taken back for ever.
+        """
+        crowding: dict[Key, Wait] = {}
+        while chosen and (found := self.fitting_no_more(dict(chosen))):
+            key, gang = chosen.pop()
+            other = self.ledger.gangs[found[0][0]]
+            message = f"{gang.name} would leave too little room for {other.name}, which is admitted"
+            crowding[key] = dict(found).get(key) or Wait("NotEnoughResources", message)
+        return crowding
+
+    def fitting_no_more(
+        self, joining: Mapping[Key, Gang] = MappingProxyType({})
+    ) -> list[tuple[Key, Wait]]:
         """Admitted gangs of which nothing was let go that do not fit any more, and why.
 
         The most urgent keep their room, if not all of them can; those that ask for more than they
-        were admitted for come last.
+        were admitted for come last. ``joining`` are counted as if they were admitted.
         """
         keys = [key for key, gang in self.ledger.gangs.items() if _waits_for_pods(gang)]
-        if not keys:
+        if not (keys or joining):
             return []
         reservations, gangs = self._reservations(), {}
-        for key in sorted(self.by_urgency(keys), key=self._grown.__contains__):
+        for key in sorted(self.by_urgency([*keys, *joining]), key=self._grown.__contains__):
             booked = self.ledger.gangs[key]
-            pods = tuple(reservations.held(booked).items())
+            pods = joining[key].pods if key in joining else reservations.held(booked).items()
             gangs[booked.uid] = (
                 key,
-                Gang(booked.uid, booked.name, booked.queue, booked.minimum, pods=pods),
+                Gang(booked.uid, booked.name, booked.queue, booked.minimum, pods=tuple(pods)),
             )
         found = fitting_no_more(
             [gang for _, gang in gangs.values()],
