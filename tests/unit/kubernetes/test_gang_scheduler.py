@@ -187,6 +187,24 @@ def test_a_gang_that_lost_its_room_before_its_pods_were_there_waits_anew_and_del
     play(scenario)
 
 
+def test_gangs_that_fit_in_one_order_only_are_not_admitted_and_taken_back_for_ever() -> None:
+    async def scenario(world: World) -> None:
+        await world.nodes("3", "2", "1")
+        nodes = ("node-0", "node-1", "node-2", "node-0", "node-1", "node-0")
+        for number, node in enumerate(nodes):
+            await world.foreign(f"other-{number}", node, "1")
+        for number, (replicas, cpus) in enumerate(((1, "1"), (1, "1"), (2, "2"), (2, "2"))):
+            await world.advance(1)  # the first one is the oldest
+            job = task("worker", replicas, cpus, least=1)
+            await world.job(f"job{number}", job, pods=False, minAvailable=1)
+        for number in range(len(nodes)):
+            await world.turns("Succeeded", f"other-{number}")  # fails if it does not come to rest
+        phases = [await world.phase(f"job{number}") for number in range(4)]
+        assert phases == ["Inqueue"] * 3 + ["Pending"]
+
+    play(scenario)
+
+
 def test_a_gang_is_taken_back_when_its_pods_find_no_nodes_and_starts_when_there_is_room() -> None:
     async def scenario(world: World) -> None:
         await world.nodes("2", "2")
