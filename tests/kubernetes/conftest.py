@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 import yaml
 from cli_runs import environment, run
+from operators import Cluster, Operator, cluster, operators
 
 from vcjob.api.kinds import NAMESPACE, QUEUE
 from vcjob.local.apiserver.server import ApiServer, serve
@@ -34,6 +35,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "program" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.clients)
+
+
+@pytest.fixture
+def there(tmp_path: Path) -> Iterator[Cluster]:
+    """A cluster whose operators are processes of their own."""
+    with cluster(tmp_path) as made:
+        yield made
+
+
+@pytest.fixture
+def start(there: Cluster) -> Iterator[Callable[..., Operator]]:
+    """Start an operator on it, with options."""
+    with operators(there.config) as begin:
+        yield begin
 
 
 @pytest.fixture

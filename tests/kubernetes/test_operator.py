@@ -4,7 +4,7 @@ import json
 import random
 import signal
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,18 +20,6 @@ from vcjob.core.times import micro_timestamp
 
 VOLCANO_LEASE = "vc-controller-manager"
 AS_VOLCANO = "--scheduler=volcano"  # which the cluster of these tests plays
-
-
-@pytest.fixture
-def there(tmp_path: Path) -> Iterator[Cluster]:
-    with cluster(tmp_path) as made:
-        yield made
-
-
-@pytest.fixture
-def start(there: Cluster) -> Iterator[Callable[..., Operator]]:
-    with operators(there.config) as begin:
-        yield begin
 
 
 def holder(lease: Object) -> str:

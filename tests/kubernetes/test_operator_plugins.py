@@ -3,13 +3,13 @@
 import base64
 import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from example_plugin import install_example
-from operators import QUICK, Cluster, Operator, cluster, operators, phase
+from operators import QUICK, Cluster, Operator, phase
 
 from vcjob.api.defaults import apply_defaults
 from vcjob.api.kinds import EVENT, JOB, POD, SECRET
@@ -18,18 +18,6 @@ from vcjob.plugins.registry import installed_plugins
 
 AS_VOLCANO = "--scheduler=volcano"  # which the cluster of these tests plays
 REQUIRES = installed_plugins(third_party=False).requires
-
-
-@pytest.fixture
-def there(tmp_path: Path) -> Iterator[Cluster]:
-    with cluster(tmp_path) as made:
-        yield made
-
-
-@pytest.fixture
-def start(there: Cluster) -> Iterator[Callable[..., Operator]]:
-    with operators(there.config) as begin:
-        yield begin
 
 
 @pytest.fixture

@@ -1,12 +1,11 @@
 """The operator as a process whose every request is held against the roles that are installed."""
 
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from authorizing import Asked, Authorizer
-from operators import OWN, VOLCANO, Cluster, Operator, cluster, job, operators, phase
+from operators import OWN, VOLCANO, Cluster, Operator, job, phase
 
 from vcjob.api.kinds import JOB, QUEUE
 from vcjob.api.types import Object
@@ -16,18 +15,6 @@ from vcjob.kubernetes.installing.roles import roles
 from vcjob.kubernetes.installing.workloads import operator_arguments
 
 OF_A_CLUSTER = {Feature.DEFAULT_QUEUE, Feature.BUILTIN, Feature.ELECTION, Feature.BESIDE}
-
-
-@pytest.fixture
-def there(tmp_path: Path) -> Iterator[Cluster]:
-    with cluster(tmp_path) as made:
-        yield made
-
-
-@pytest.fixture
-def start(there: Cluster) -> Iterator[Callable[..., Operator]]:
-    with operators(there.config) as begin:
-        yield begin
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ Volcano's documentation, "Hierarchical Queue".
 
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
+from typing import Any, cast
 
 from vcjob.api.names import HIERARCHY, HIERARCHY_WEIGHTS
 from vcjob.api.problems import Path, Problem, format_path
@@ -108,10 +109,10 @@ def pods_in(queue: Object) -> int:
 
 def part_of(queue: Object, path: Path) -> Object:
     """A resource list of a Queue; empty if there is none."""
-    value: Object = queue
+    value: Any = queue
     for key in path:
-        value = value.get(key) or {}  # type: ignore[arg-type]
-    return value
+        value = value.get(key) or {}
+    return cast(Object, value)
 
 
 def _too_much(
@@ -148,10 +149,10 @@ def _amounts(queue: Object, path: Path) -> Amounts:
     return {name: _parsed(amount) for name, amount in part_of(queue, path).items()}
 
 
-def _parsed(amount: object) -> Fraction:
+def _parsed(amount: Any) -> Fraction:
     """An amount; what is no quantity counts for nothing, as field checks complain about it."""
     try:
-        return parse_quantity(amount or 0)  # type: ignore[arg-type]
+        return parse_quantity(amount or 0)
     except InvalidQuantity:
         return Fraction(0)
 
