@@ -361,7 +361,6 @@ def archive(*members: tuple[str, bytes | None], link: tuple[str, str] | None = N
     return raw.getvalue()
 
 
-@pytest.mark.skipif(not hasattr(tarfile, "data_filter"), reason="needs Python 3.11.4 for cp")
 def test_cp_brings_files_here(there: Elsewhere, tmp_path: Path) -> None:
     content = bytes(range(256)) * 3000
     raw = archive(("out", None), ("out/a", content), ("out/deep", None), ("out/deep/b", b"b"))
@@ -380,7 +379,6 @@ def test_cp_brings_files_here(there: Elsewhere, tmp_path: Path) -> None:
     assert (tmp_path / "out" / "a").exists(), "an existing directory gets the copy inside"
 
 
-@pytest.mark.skipif(not hasattr(tarfile, "data_filter"), reason="needs Python 3.11.4 for cp")
 @pytest.mark.parametrize(
     "raw",
     [
@@ -402,7 +400,6 @@ def test_cp_takes_nothing_out_of_place_from_a_pod(
     assert not (tmp_path / "in" / "evil").exists()
 
 
-@pytest.mark.skipif(not hasattr(tarfile, "data_filter"), reason="needs Python 3.11.4 for cp")
 def test_cp_says_in_one_line_what_went_wrong_in_the_pod(there: Elsewhere, tmp_path: Path) -> None:
     there.face.programs["tar"] = lambda command, given: (2, b"", b"tar: out: no\ntar: Exiting\n")
     code, _, errors = returned("cp", "mnist/worker-0:/out", str(tmp_path / "copy"))

@@ -3,7 +3,6 @@
 import asyncio
 import signal
 import socket
-import tarfile
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -101,7 +100,6 @@ def test_logs_are_followed_from_the_first_line_to_the_last(machine: Machine) -> 
     assert [line.split(" ", 1)[1] for line in stamped.splitlines()] == ["begin 0", "end"]
 
 
-@pytest.mark.skipif(not hasattr(tarfile, "data_filter"), reason="needs Python 3.11.4 for cp")
 def test_programs_and_files_go_in_and_come_out(machine: Machine) -> None:
     machine.create(job("mnist", task("worker", WAITS, 2)))
     machine.vcjob("wait", "mnist", "--for=phase=Running", "--timeout=30s")

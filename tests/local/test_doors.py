@@ -9,7 +9,6 @@ import select
 import signal
 import subprocess
 import sys
-import tarfile
 import urllib.request
 from asyncio.subprocess import PIPE
 from collections.abc import Callable, Iterator
@@ -81,7 +80,6 @@ def test_cp_to_a_pod(vcjob: Vcjob, tmp_path: Path) -> None:
     assert vcjob("exec", "j/b-0", "--", "cat", "/tmp/there").raw == sent.read_bytes()
 
 
-@pytest.mark.skipif(not hasattr(tarfile, "data_filter"), reason="needs Python 3.11.4 for cp")
 def test_cp_from_a_pod(vcjob: Vcjob, tmp_path: Path) -> None:
     script = "head -c 1000000 /dev/urandom >/tmp/made; cat /tmp/made"
     made = vcjob("exec", "j/b-0", "--", "sh", "-c", script).raw
