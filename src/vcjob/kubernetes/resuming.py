@@ -16,7 +16,7 @@ from enum import Enum, auto
 
 import msgspec
 
-from vcjob.controller.cluster import Unavailable
+from vcjob.controller.cluster import NotFound, Unavailable
 from vcjob.kubernetes.logs import LogOptions
 
 _STAMP = re.compile(rb"(\d{4}-\d\d-\d\dT[0-9:.]+(?:Z|[-+]\d\d:\d\d)) ?")
@@ -48,11 +48,12 @@ async def followed_lines(
 ) -> AsyncIterator[bytes]:
     """Lines as ``options`` want them, each once, until the run has ended.
 
-    Raises what ``open_lines`` raises, and Unavailable when the server has not answered for about
-    half a minute, or the output is gone.
+    Raises what ``open_lines`` raises (NotFound only while output is missing), and Unavailable when
+    the server has not answered for about half a minute, or the output is gone.
     """
     place = _Place(options)
     failures = 0
+    at_an_end = False
     while True:
         broken: Unavailable | None = None
         try:
@@ -66,6 +67,10 @@ async def followed_lines(
                         yield line if options.timestamps else line[stamp.end() :]
             if place.previous:
                 return
+        except NotFound:
+            if at_an_end:  # the pod went right after its end, which its status had not told yet
+                return
+            raise
         except Unavailable as error:
             broken = error
         try:
@@ -79,6 +84,7 @@ async def followed_lines(
                 raise broken
             place.previous = state is RunState.RESTARTED
         failures += 1
+        at_an_end = broken is None
         if broken is not None and failures == _MOST_TRIES:
             raise broken
         # An end that was none: a server that stopped, or a status that comes later than the end.

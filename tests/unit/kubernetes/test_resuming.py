@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vcjob.controller.cluster import Unavailable
+from vcjob.controller.cluster import NotFound, Unavailable
 from vcjob.kubernetes.lines import lines
 from vcjob.kubernetes.logs import LogOptions
 from vcjob.kubernetes.resuming import RunState, followed_lines
@@ -27,6 +27,7 @@ class Container:
 
     ``cuts`` are the bytes after which each connection in turn breaks; the last ones hold.
     ``whole_seconds``: the server knows no smaller ones of the time it is asked for.
+    ``deleted_after``: after so many connections the pod is not there any more.
     """
 
     def __init__(
@@ -36,6 +37,7 @@ class Container:
         *,
         whole_seconds: bool = False,
         states: Sequence[RunState] = (RunState.ENDED,),
+        deleted_after: int | None = None,
     ) -> None:
         self.asked: list[LogOptions] = []
         self.paused: list[float] = []
@@ -43,10 +45,13 @@ class Container:
         self._cuts = iter(cuts)
         self._whole_seconds = whole_seconds
         self._states = list(states)
+        self._deleted_after = deleted_after
 
     @contextlib.asynccontextmanager
     async def open(self, options: LogOptions) -> AsyncIterator[AsyncIterator[bytes]]:
         self.asked.append(options)
+        if self._deleted_after is not None and len(self.asked) > self._deleted_after:
+            raise NotFound('pods "a" not found')
         since = options.since_time
         if self._whole_seconds and since:
             since = f"{since[:19]}.000000000Z"
@@ -120,6 +125,21 @@ def test_a_stream_that_ends_before_the_run_is_gone_on_with() -> None:
     container = Container([(1, "a")], states=[RunState.RUNS, RunState.RUNS, RunState.ENDED])
     assert container.follow() == ["a"]
     assert len(container.asked) == 3
+
+
+def test_a_pod_that_is_deleted_after_the_end_of_its_output_is_no_error() -> None:
+    container = Container([(1, "a")], states=[RunState.RUNS], deleted_after=1)
+    assert container.follow() == ["a"]
+
+
+@pytest.mark.parametrize(("cuts", "deleted_after"), [([], 0), ([40], 1)])
+def test_a_pod_that_is_deleted_while_output_is_missing_is_told(
+    cuts: list[int], deleted_after: int
+) -> None:
+    printed = [(1, "a"), (2, "b")]
+    container = Container(printed, cuts, states=[RunState.RUNS], deleted_after=deleted_after)
+    with pytest.raises(NotFound):
+        container.follow()
 
 
 def test_a_server_that_does_not_come_back_is_given_up_after_half_a_minute() -> None:
