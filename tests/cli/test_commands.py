@@ -269,6 +269,27 @@ def test_describe_tells_why(there: Elsewhere) -> None:
     assert ok("describe", "job", "mnist").splitlines()[0] == said.splitlines()[0]
 
 
+def test_describe_leaves_out_the_manifest_that_kubectl_keeps_and_marks_what_it_cuts_off(
+    there: Elsewhere,
+) -> None:
+    applied = {"kubectl.kubernetes.io/last-applied-configuration": "{}", "note": "mine"}
+    there.do(
+        there.face.store.patch(JOB, "default", "mnist", {"metadata": {"annotations": applied}})
+    )
+    said = ok("describe", "mnist")
+    assert "note=mine" in said
+    assert "last-applied" not in said
+
+    long = job("long", workers=1)
+    for task in long["spec"]["tasks"]:
+        task["template"]["spec"]["containers"][0]["command"] = ["sh", "-c", "echo " + "x" * 80]
+    create(there, long)
+    row = next(
+        line for line in ok("describe", "long/ps-0").splitlines() if line.startswith("main ")
+    )
+    assert f"sh -c echo {'x' * 48}…" in row
+
+
 def test_texts_of_objects_are_shown_not_obeyed(there: Elsewhere) -> None:
     evil = "\x1b]0;owned\x07\x1b[2J\nName: other"
     patch = {"metadata": {"labels": {"team": "a"}, "annotations": {"note": evil}}}

@@ -27,6 +27,8 @@ _MOST_PODS = 20
 _TASK_COLUMNS = ("TASK", "REPLICAS", "MIN", "PENDING", "RUNNING", "SUCCEEDED", "FAILED",
                  "DEPENDS ON")  # fmt: skip
 _WIDTH = 14
+_MOST_OF_COMMAND = 60
+_APPLIED_MANIFEST = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 @click.command()
@@ -106,8 +108,8 @@ def _job_fields(job: Job, obj: Object) -> Iterator[tuple[str, Any]]:
     yield "Retries", f"{job.status.retry_count} of {spec.max_retry}"
     if spec.ttl_seconds_after_finished is not None:
         yield "Deleted after", f"{spec.ttl_seconds_after_finished} s"
-    for label in ("labels", "annotations"):
-        yield from _map(label.capitalize(), obj["metadata"].get(label))
+    yield from _map("Labels", obj["metadata"].get("labels"))
+    yield from _map("Annotations", _told_annotations(obj["metadata"]))
 
 
 def _plugins(job: Job) -> Iterator[str]:
@@ -146,7 +148,7 @@ def _describe_pod(job: str, pod: Object) -> None:
         ("Node", spec.get("nodeName")),
         ("Age", age(metadata.get("creationTimestamp", ""))),
         *_map("Labels", metadata.get("labels")),
-        *_map("Annotations", metadata.get("annotations")),
+        *_map("Annotations", _told_annotations(metadata)),
     ]
     _fields(iter(fields))
     _heading("Containers")
@@ -170,7 +172,14 @@ def _container_rows(spec: Object, status: Object) -> Iterator[tuple[Any, ...]]:
             word, why = container_state(one)
             command = [*(container.get("command") or ()), *(container.get("args") or ())]
             yield (container["name"], word, one.get("ready", False), one.get("restartCount", 0),
-                   " ".join(map(str, command))[:60] or NONE, why)  # fmt: skip
+                   _beginning(" ".join(map(str, command))) or NONE, why)  # fmt: skip
+
+
+def _beginning(command: str) -> str:
+    """A command in a cell: what is cut off is marked."""
+    if len(command) <= _MOST_OF_COMMAND:
+        return command
+    return f"{command[: _MOST_OF_COMMAND - 1]}…"
 
 
 def container_state(status: Object) -> tuple[str, str]:
@@ -209,6 +218,12 @@ def _map(name: str, values: Any) -> Iterator[tuple[str, Any]]:
     for key, value in sorted((values or {}).items()):
         yield name, f"{key}={value}"
         name = ""
+
+
+def _told_annotations(metadata: Object) -> dict[str, str]:
+    """Annotations without the copy of the whole manifest that ``kubectl apply`` keeps there."""
+    annotations = metadata.get("annotations") or {}
+    return {key: value for key, value in annotations.items() if key != _APPLIED_MANIFEST}
 
 
 def _heading(text: str) -> None:
