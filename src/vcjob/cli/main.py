@@ -22,7 +22,7 @@ from vcjob.cli.exit_codes import ExitCode
 _SECTIONS = {
     "Manifests": {
         "run": ("vcjob.cli.run", "run", "Run Jobs on this machine and follow them to their end."),
-        "submit": ("vcjob.cli.submit", "submit", "Create Jobs where they run on: engine, cluster."),
+        "submit": ("vcjob.cli.submit", "submit", "Create Jobs on the engine or a cluster."),
         "validate": ("vcjob.cli.validate", "validate", "Report every problem of manifests."),
         "render": ("vcjob.cli.render", "render", "Print every object that a Job becomes."),
         "plugins": ("vcjob.cli.plugins", "plugins", "List the plugins that Jobs can use."),
@@ -30,9 +30,9 @@ _SECTIONS = {
     "Look at Jobs (of this machine's engine, or with --context of a cluster)": {
         "ls": ("vcjob.cli.ls", "ls", "List Jobs, or the pods of one."),
         "get": ("vcjob.cli.get", "get", "Show objects, as kubectl does."),
-        "describe": ("vcjob.cli.describe", "describe", "Tell of a Job or pod, and why it is so."),
-        "logs": ("vcjob.cli.logs", "logs", "Print what pods print, under their labels."),
-        "events": ("vcjob.cli.events", "events", "Show what was told about Jobs and pods."),
+        "describe": ("vcjob.cli.describe", "describe", "Tell the state of a Job or pod, and why."),
+        "logs": ("vcjob.cli.logs", "logs", "Print the output of pods."),
+        "events": ("vcjob.cli.events", "events", "Show the Events of Jobs and pods."),
         "wait": ("vcjob.cli.wait", "wait", "Wait until Jobs have ended, or are in a phase."),
     },
     "Change Jobs": {
@@ -49,7 +49,7 @@ _SECTIONS = {
     "On a cluster": {
         "operator": ("vcjob.cli.operator", "operator", "Look after the Jobs of a cluster."),
         "webhook": ("vcjob.cli.webhook", "webhook", "Complete and check Jobs as they come in."),
-        "manifests": ("vcjob.cli.install", "manifests", "Print what is to be installed on one."),
+        "manifests": ("vcjob.cli.install", "manifests", "Print what to install there."),
     },
     "Others": {
         "engine": ("vcjob.cli.engine", "engine", "Serve this machine to Kubernetes clients."),
@@ -80,7 +80,7 @@ class _LazyGroup(click.Group):
     cls=_LazyGroup,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="Exit codes: 0 Completed, 1 Failed, 2 wrong usage, 3 manifest refused, 4 this machine "
-    "cannot, 5 Terminated, 6 Aborted, 130 interrupted.",
+    "cannot run pods or no engine runs, 5 Terminated, 6 Aborted, 130 interrupted.",
 )
 @click.version_option(__version__, "--version", prog_name="vcjob", message="%(prog)s %(version)s")
 def cli() -> None:

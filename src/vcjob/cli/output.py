@@ -16,8 +16,9 @@ FORMATS = ("json", "yaml", "wide", "name")
 
 def output_option(formats: Sequence[str] = FORMATS) -> Callable[[Any], Any]:
     """The option ``-o``; without it a table is printed, with "wide" one of more columns."""
+    wider = " a wider table," if "wide" in formats else ""
     return click.option("-o", "--output", type=click.Choice(formats), default=None,
-                        help="JSON or YAML, a wider table, or names only.")  # fmt: skip
+                        help=f"JSON, YAML,{wider} or names only.")  # fmt: skip
 
 
 def print_objects(objects: Sequence[Object], output: str, *, single: bool) -> None:

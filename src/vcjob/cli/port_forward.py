@@ -42,7 +42,7 @@ class _PortsType(click.ParamType[_Ports]):
 
 @click.command()
 @click.argument("reference", type=ReferenceType(), metavar="JOB/POD")
-@click.argument("ports", nargs=-1, required=True, type=_PortsType())
+@click.argument("ports", nargs=-1, required=True, type=_PortsType(), metavar="[LOCAL:]PORT...")
 @click.option("--address", default="127.0.0.1", show_default=True,
               help="The address of this machine to listen on.")  # fmt: skip
 @on_target
@@ -51,7 +51,8 @@ async def port_forward(
 ) -> int:
     """Carry connections to ports of this machine to a pod, until interrupted.
 
-    PORT is a number, or the name of a container's port; ":PORT" takes any free port here.
+    PORT is the pod's: a number, or the name of a container's port. LOCAL is this machine's: the
+    same number if it is left out, any free one for ":PORT" and for a name.
     """
     pod = await find_pod(target, reference)
     async with contextlib.AsyncExitStack() as stack:
