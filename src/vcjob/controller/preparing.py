@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 
-from vcjob.api.problems import Problem
+from vcjob.api.problems import Problem, sentence
 from vcjob.api.types import Job, MalformedObject
 from vcjob.controller.key_pairs import stored_pairs
 from vcjob.controller.reading import without_templates
@@ -11,8 +11,8 @@ from vcjob.core.actions import FINAL
 from vcjob.core.blueprint import Blueprint
 from vcjob.core.draft import Told
 from vcjob.core.permission import as_allowed
-from vcjob.core.plan import Surroundings
 from vcjob.core.reasons import MALFORMED, PLUGIN_WARNING, Trouble
+from vcjob.core.surroundings import Surroundings
 from vcjob.plugins.registry import Registry
 
 
@@ -97,5 +97,4 @@ class Preparer:
 
 
 def _told(problem: Problem) -> Told:
-    sentence = f"{problem.message}{f'; {problem.hint}' if problem.hint else ''}"
-    return Told("Warning", PLUGIN_WARNING, sentence)
+    return Told("Warning", PLUGIN_WARNING, sentence(problem))

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 import msgspec
 
 from vcjob.api.duration import format_duration
-from vcjob.api.names import SUSPEND
+from vcjob.api.names import SUSPEND, pod_name
 from vcjob.api.types import Object
 from vcjob.core.actions import ACTIVE, FINAL, Action, Event
 from vcjob.core.draft import Draft, Place, carry_out, has_target, task_of
@@ -119,7 +119,7 @@ def fire_timers(draft: Draft, now: float) -> None:
         for index in IndexSet.parse(timer.indices):
             facts = draft.observed.pods.get((timer.task, index))
             place = Place(timer.task, index, facts.retry if facts else 0)
-            name = f"{draft.job.metadata.name}-{timer.task}-{index}"
+            name = pod_name(draft.job.metadata.name, timer.task, index)
             if not has_target(draft, action, place):
                 _refuse(draft, timer.event, timer.task, action)
             _start(draft, action, _overdue(timer, name), place)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from vcjob.api.names import pod_name
 from vcjob.api.types import Task
 from vcjob.core.actions import Event
 from vcjob.core.draft import Draft, Place, task_of
@@ -129,7 +130,7 @@ def _vanished(draft: Draft, now: float) -> Iterator[Occurrence]:
                 if (task.name, index) in draft.observed.attention:
                     yield _failure(facts, place)
                 continue
-            name = f"{draft.job.metadata.name}-{task.name}-{index}"
+            name = pod_name(draft.job.metadata.name, task.name, index)
             cause = f"pod {name} was deleted"
             yield Occurrence(Event.POD_EVICTED, cause, task.name, place, when=now)
 

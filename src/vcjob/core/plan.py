@@ -6,12 +6,11 @@ No effect comes before its recorded intent, so that a crash after any part of it
 next plan goes on from there (docs/lifecycle.md).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import msgspec
 
 from vcjob.api.kinds import POD_GROUP
-from vcjob.api.problems import errors, format_path
 from vcjob.api.types import Job, Object
 from vcjob.core.actions import ACTIVE, FINAL, Phase
 from vcjob.core.amending import amendment
@@ -26,39 +25,16 @@ from vcjob.core.answering import (
 from vcjob.core.blueprint import Blueprint
 from vcjob.core.draft import Draft, Told, begin
 from vcjob.core.facts import PodFacts, PodPhase
-from vcjob.core.indices import NO_INDICES, IndexSet
 from vcjob.core.observed import Observed, Slot
-from vcjob.core.occurrences import has_policies, is_current, occurrences
+from vcjob.core.occurrences import has_policies, occurrences
 from vcjob.core.phases import advance, count_pods
-from vcjob.core.reasons import MALFORMED, Trouble, unschedulable, waiting_reason
+from vcjob.core.reasons import Trouble, unschedulable, waiting_reason
+from vcjob.core.replicas import BATCH, places_to_fill, pods_to_remove, take_stock
 from vcjob.core.status import difference, only_informs, status_of
-from vcjob.core.supporting import Owned, Remove, Step, group_steps, steps
+from vcjob.core.supporting import Remove, Step, group_steps, steps
+from vcjob.core.surroundings import Surroundings, is_unreadable, trouble_of
 from vcjob.core.times import seconds_of
 from vcjob.core.waiting import waiting_tasks
-
-BATCH = 500
-"""The most pods that one plan creates, and the most that it removes."""
-
-
-class Surroundings(msgspec.Struct, frozen=True):
-    """What there is around a Job's pods.
-
-    ``group`` is its PodGroup; ``owned`` its supporting objects; ``commands`` those that name its
-    UID; ``priorities`` values of PriorityClasses. ``queue_exists`` is whether its queue is there;
-    ``absent_claims`` are claims that others were to make. ``forwarding`` is whether the queue is
-    spread over several clusters. ``trouble`` is what the last attempt
-    failed for; while it lasts nothing is made, unless this pass is a new ``attempt``.
-    """
-
-    group: Object | None = None
-    owned: Owned = {}
-    commands: Sequence[Object] = ()
-    priorities: Mapping[str, int] = {}
-    queue_exists: bool = True
-    absent_claims: tuple[str, ...] = ()
-    forwarding: bool = False
-    trouble: Trouble | None = None
-    attempt: bool = False
 
 
 class Plan(msgspec.Struct, frozen=True):
@@ -126,28 +102,21 @@ def plan(
     before = draft.phase
     _decide(draft, around, group_phase, now)
     blocked = trouble_of(blueprint, around) if draft.phase in ACTIVE else None
-    if not (unreadable := _is_unreadable(job, around)):
-        _take_stock(draft)
+    if not (unreadable := is_unreadable(job, around)):
+        take_stock(draft)
     if draft.phase == before and not (blocked and before is Phase.PENDING and not observed.pods):
         advance(draft, waiting, admitted=admitted)
     counts = count_pods(draft)
     stays = draft.phase == before and not draft.killed and before is not Phase.NEW
     trying = around.attempt and blocked is around.trouble
     able = stays and before in ACTIVE and (blocked is None or trying)
-    if draft.phase in (Phase.PENDING, Phase.RUNNING):
-        _explain(draft, around, waiting, blocked, admitted=admitted)
-    elif draft.phase is Phase.RESTARTING and blocked:
-        draft.reason, draft.message = blocked.reason, blocked.message
-    elif (
-        draft.phase is before is Phase.RESTARTING and not draft.killed and group_phase == "Pending"
-    ):
-        _tell(draft, unschedulable(draft, around.group))  # the old pods' room went to others
+    _explain(draft, before, around, waiting, blocked, admitted=admitted)
     marks = _marks(draft, blueprint, admitted=admitted)
     status = status_of(draft, counts, marks, now, admitted=admitted and draft.phase == before)
     record = difference(old_status, status)
     ensure = _ensure(draft, around, blueprint, waiting) if able else ()
-    remove = () if unreadable and draft.phase in ACTIVE else _to_remove(draft)
-    create = _to_create(draft, waiting) if able and admitted else ()
+    remove = () if unreadable and draft.phase in ACTIVE else pods_to_remove(draft)
+    create = places_to_fill(draft, waiting) if able and admitted else ()
     return Plan(
         amend=amendment(job, blueprint.claims, forwarding=around.forwarding) if able else None,
         ensure=ensure,
@@ -168,29 +137,6 @@ def plan(
     )
 
 
-def trouble_of(blueprint: Blueprint, around: Surroundings) -> Trouble | None:
-    """Why nothing can be made for a Job at the moment, or None."""
-    for problem in errors(list(blueprint.problems)):
-        place = format_path(problem.path)
-        hint = f"; {problem.hint}" if problem.hint else ""
-        return Trouble("PluginError", f"{place}: {problem.message}{hint}" if place else
-                       f"{problem.message}{hint}")  # fmt: skip
-    if not around.queue_exists and around.group is None:
-        queue = blueprint.job.spec.queue or "default"
-        return Trouble("QueueNotFound", f'the queue "{queue}" does not exist: create it, '
-                       "or name another in spec.queue")  # fmt: skip
-    if around.absent_claims:
-        claims = ", ".join(around.absent_claims)
-        return Trouble("PVCError", f"the claim {claims} does not exist: create it")
-    return around.trouble
-
-
-def _is_unreadable(job: Job, around: Surroundings) -> bool:
-    """Whether nobody can tell which pods are wanted: then those that there are stay."""
-    trouble = around.trouble
-    return trouble is not None and trouble.reason == MALFORMED and not job.spec.tasks
-
-
 def _decide(draft: Draft, around: Surroundings, group_phase: str, now: float) -> None:
     """Commands first, then the annotation, then what happened, then what is due."""
     if draft.phase is Phase.NEW:
@@ -206,43 +152,26 @@ def _decide(draft: Draft, around: Surroundings, group_phase: str, now: float) ->
         fire_timers(draft, now)
 
 
-def _take_stock(draft: Draft) -> None:
-    """Write down which pods live and which have Succeeded, for whoever finds them missing."""
-    for task in draft.job.spec.tasks:
-        pods = draft.observed.task(task.name)
-        doomed = draft.condemned(task.name, pods)
-        wanted = IndexSet.below(task.replicas)
-        succeeded = pods.ended.get(PodPhase.SUCCEEDED, NO_INDICES) - doomed
-        for (name, index), facts in draft.observed.gone.items():
-            ended = name == task.name and facts.ended is PodPhase.SUCCEEDED
-            if ended and is_current(draft, facts):
-                succeeded |= IndexSet.of(index)
-        if draft.phase not in ACTIVE:
-            succeeded |= pods.ended.get(PodPhase.SUCCEEDED, NO_INDICES)
-        draft.done[task.name] = (draft.done.get(task.name, NO_INDICES) | succeeded) & wanted
-        living = pods.slots - doomed - pods.ended_by_themselves - pods.at(PodPhase.FAILED)
-        draft.alive[task.name] = living & wanted if draft.phase in ACTIVE else NO_INDICES
-    names = {task.name for task in draft.job.spec.tasks}
-    for record in (draft.alive, draft.done):
-        for name in record.keys() - names:
-            del record[name]
-
-
 def _explain(
-    draft: Draft, around: Surroundings, waiting: frozenset[str], blocked: Trouble | None,
-    *, admitted: bool,
+    draft: Draft, before: Phase, around: Surroundings, waiting: frozenset[str],
+    blocked: Trouble | None, *, admitted: bool,
 ) -> None:  # fmt: skip
     """Say what the Job waits for, and make an Event of it when that has changed."""
-    why = blocked or waiting_reason(draft, around.group, waiting, admitted=admitted)
-    if why:
-        _tell(draft, why)
-    else:
-        draft.reason, draft.message = "", ""
+    if draft.phase in (Phase.PENDING, Phase.RUNNING):
+        why = blocked or waiting_reason(draft, around.group, waiting, admitted=admitted)
+        if why:
+            _tell(draft, why)
+        else:
+            draft.reason, draft.message = "", ""
+    elif draft.phase is Phase.RESTARTING and blocked:
+        draft.reason, draft.message = blocked.reason, blocked.message
+    elif draft.phase is before is Phase.RESTARTING and not draft.killed:
+        why = unschedulable(draft, around.group)
+        if why and _group_phase(draft, around.group) == "Pending":  # the room went to others
+            _tell(draft, why)
 
 
-def _tell(draft: Draft, why: Trouble | None) -> None:
-    if why is None:
-        return
+def _tell(draft: Draft, why: Trouble) -> None:
     told = (draft.job.status.state.reason, draft.job.status.state.message)
     if why.event and told != (why.reason, why.message):
         draft.tell(why.event, why.reason, why.message)
@@ -288,33 +217,6 @@ def _group_to_remove(draft: Draft, group: Object | None) -> Remove | None:
     return Remove(POD_GROUP, metadata["namespace"], metadata["name"], metadata["uid"])
 
 
-def _to_remove(draft: Draft) -> tuple[PodFacts, ...]:
-    chosen: list[PodFacts] = []
-    for name, pods in draft.observed.tasks.items():
-        for index in draft.condemned(name, pods) - pods.at(PodPhase.TERMINATING):
-            if len(chosen) >= BATCH:
-                return tuple(chosen)
-            chosen.append(draft.observed.pods[name, index])
-    return tuple(chosen)
-
-
-def _to_create(draft: Draft, waiting: frozenset[str]) -> tuple[Slot, ...]:
-    """Places that lack a pod; none while pods of an older version are still there."""
-    for name, pods in draft.observed.tasks.items():
-        if draft.condemned(name, pods) & pods.older_than(draft.version):
-            return ()
-    chosen: list[Slot] = []
-    for task in draft.job.spec.tasks:
-        if task.name in waiting:
-            continue
-        missing = IndexSet.below(task.replicas) - draft.observed.task(task.name).slots
-        for index in missing - draft.done.get(task.name, NO_INDICES):
-            if len(chosen) >= BATCH:
-                return tuple(chosen)
-            chosen.append((task.name, index))
-    return tuple(chosen)
-
-
 def _is_outlived(job: Job, phase: Phase, now: float) -> bool:
     end = _end_of_life(job, phase)
     return end is not None and now >= end
@@ -337,6 +239,3 @@ def _again(draft: Draft, job: Job, before: Phase, now: float, *, more: bool) -> 
     if end is not None:
         times.append(end)
     return max(min(times), now) if times else None
-
-
-__all__ = ["BATCH", "Plan", "Surroundings", "Trouble", "plan", "recorded_later", "trouble_of"]
