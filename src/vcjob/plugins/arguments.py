@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from vcjob.api.suggestions import suggest
+from vcjob.api.suggestions import closest
 
 Value = bool | int | str
 
@@ -105,8 +105,8 @@ def _failed(values: Mapping[str, Value], position: int, error: str, hint: str) -
 def _unknown(
     values: Mapping[str, Value], position: int, name: str, known: Mapping[str, Argument]
 ) -> ParsedArguments:
+    listed = ", ".join(f"--{other}" for other in known) or "none"
     if name in _HELP:
-        listed = ", ".join(f"--{other}" for other in known) or "none"
         error = f"--{name} asks for help, which ends the reading of the arguments"
         return _failed(values, position, error, f"arguments are: {listed}")
     if any(space in name for space in " \t\n"):
@@ -114,7 +114,8 @@ def _unknown(
     elif not known:
         hint = "the plugin takes no arguments"
     else:
-        hint = suggest(name, known)
+        best = closest(name, known)
+        hint = f"did you mean --{best}?" if best else f"arguments are: {listed}"
     return _failed(values, position, f"there is no argument --{name[:100]}", hint)
 
 

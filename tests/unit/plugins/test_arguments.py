@@ -125,7 +125,8 @@ def test_two_dashes_at_the_end_hide_nothing() -> None:
 
 
 def test_a_misspelt_argument_gets_a_suggestion() -> None:
-    assert "path" in parse_arguments(ARGUMENTS, ["--pth=/y"]).hint
+    assert parse_arguments(ARGUMENTS, ["--pth=/y"]).hint == "did you mean --path?"
+    assert parse_arguments(ARGUMENTS, ["--zzz=/y"]).hint.startswith("arguments are: --")
     assert "list element" in parse_arguments(ARGUMENTS, ["--on true"]).hint
 
 
