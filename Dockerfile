@@ -2,12 +2,13 @@
 #
 #     docker build -t vcjob:0.1.0 .
 #
-# Plugins of your own go into an image on top of it:
+# A plugin of your own goes into an image on top of it; in its directory (as examples/plugin is one):
 #
+#     FROM python:3.12-slim AS plugin
+#     COPY . /source
+#     RUN python -m pip install --no-cache-dir --no-deps --target /plugin /source
 #     FROM vcjob:0.1.0
-#     USER root
-#     COPY --from=… the packages …
-#     USER 65532:65532
+#     COPY --from=plugin /plugin /opt/vcjob/lib/python3.12/site-packages
 
 # First stage: vcjob and what it needs are installed into /opt/vcjob. Nothing else of this stage is
 # kept: not the source, not pip, not its cache.
