@@ -6,32 +6,28 @@ to this object and not to a task: a cancelled ``run`` leaves it running until ``
 
 import asyncio
 import contextlib
-import os
 import signal
 from functools import partial
-from typing import Any, Protocol
+from typing import Protocol
 
 import msgspec
 
 from vcjob.api.types import Object
 from vcjob.local.agent.full_disk import with_room
+from vcjob.local.agent.hooks import hook_of, run_hook
 from vcjob.local.agent.inside import Inside
-from vcjob.local.agent.logs import ContainerLog
-from vcjob.local.agent.pod_files import MOST_MESSAGE_BYTES
 from vcjob.local.agent.podphase import ContainerFacts, Running, Terminated, Waiting
 from vcjob.local.agent.probes import Failed, Prober, Watch
+from vcjob.local.agent.process import Process, open_streams, request_start
 from vcjob.local.agent.restarts import BackOff, restarts, role_of
 from vcjob.local.agent.starting import CannotStart, Start
-from vcjob.local.agent.stdin import Stdin
 from vcjob.local.agent.surroundings import Node, Surroundings
-from vcjob.local.agent.terminal import Terminal
 from vcjob.local.node.client import NodeRefused
 from vcjob.local.node.messages import ContainerExited
 from vcjob.local.sandbox.paths import UnsafePath
 from vcjob.local.volumes.objects import MissingReference, VolumeRefused
 
 _START_ERROR = 128
-_HOOK_SECONDS = 60.0
 _AFTER_HOOK_SECONDS = 2.0
 _KILL_SECONDS = 30.0
 """A killed process that is still there after this is stuck in the kernel."""
@@ -70,24 +66,11 @@ class OfPod(Protocol):
     async def tell(self, type_: str, reason: str, message: str) -> None:
         """Tell an Event on the pod."""
 
+    def tell_soon(self, type_: str, reason: str, message: str) -> None:
+        """Tell an Event on the pod, without waiting until that is done."""
+
     async def reference_changed(self) -> None:
         """Return when something that the pod refers to has changed."""
-
-
-class Process(msgspec.Struct, eq=False):
-    """One run of a container, from the request on."""
-
-    run: str
-    exited: "asyncio.Future[ContainerExited]"
-    log: ContainerLog
-    inside: Inside
-    started_at: float
-    starting: "asyncio.Task[None] | None" = None
-
-    def close_stdin(self) -> None:
-        """Nobody reads it any more. May be called twice."""
-        if self.inside.stdin:
-            self.inside.stdin.close()
 
 
 class ContainerLife:
@@ -104,7 +87,6 @@ class ContainerLife:
         self._of_pod = of_pod
         self._around = of_pod.surroundings
         self._process: Process | None = None
-        self._telling: set[asyncio.Task[None]] = set()
         settings = self._around.settings
         self._back_off = BackOff(settings.back_off_seconds, settings.longest_back_off_seconds)
 
@@ -151,7 +133,7 @@ class ContainerLife:
         deadline = asyncio.get_running_loop().time() + grace
         if grace > 0:
             await self._pre_stop(process, grace)
-            if (self.spec.get("lifecycle") or {}).get("preStop"):
+            if hook_of(self.spec, "preStop"):
                 # As kubelet: a hook that took all the time leaves the program a little.
                 deadline = max(deadline, asyncio.get_running_loop().time() + _AFTER_HOOK_SECONDS)
             await self._node.signal(process.run, self._stop_signal)
@@ -191,7 +173,9 @@ class ContainerLife:
         run = f"{self._of_pod.pod['metadata']['uid']}/{self.name}/{self.facts.restarts}"
         try:
             start = await with_room(partial(self._start, run), self._tell_no_room)
-            log, stdin = self._open_streams()
+            log, stdin = open_streams(
+                self._around, self._of_pod.pod, self.spec, self.facts.restarts
+            )
         except (CannotStart, VolumeRefused, UnsafePath, OSError) as error:
             await self._of_pod.tell("Warning", "Failed", str(error))
             return self.cannot_start("ContainerCannotRun", str(error))
@@ -199,7 +183,7 @@ class ContainerLife:
         now = self._around.clock.now()
         process = Process(run, self._of_pod.expect_exit(run), log, inside, now)
         self._process = process
-        process.starting = asyncio.create_task(self._request(start, log, stdin))
+        process.starting = asyncio.create_task(request_start(self._node, start, log, stdin))
         # Whoever waits for it may be cancelled, and the node may go: then nobody is to hear of it.
         process.starting.add_done_callback(lambda task: task.cancelled() or task.exception())
         try:
@@ -222,22 +206,6 @@ class ContainerLife:
             await self._of_pod.tell("Warning", "Failed", f"{self.name}: {ended.message}")
         return ended
 
-    def _open_streams(self) -> tuple[ContainerLog, Stdin | Terminal | None]:
-        metadata = self._of_pod.pod["metadata"]
-        log = self._around.logs.open(
-            metadata["namespace"], metadata["name"], self.name, self.facts.restarts, metadata["uid"]
-        )
-        typed, terminal = bool(self.spec.get("stdin")), bool(self.spec.get("tty"))
-        if not ((typed or terminal) and self._around.settings.attachable):
-            return log, None
-        try:
-            if terminal:
-                return log, Terminal(typed=typed)
-            return log, Stdin(once=bool(self.spec.get("stdinOnce")))
-        except OSError:
-            log.end()
-            raise
-
     async def _start(self, run: str) -> Start:
         """How to start it, once everything is there that it refers to."""
         told = ""
@@ -254,21 +222,6 @@ class ContainerLife:
     async def _tell_no_room(self, error: str) -> None:
         self._set(state=Waiting("CreateContainerError", error))
         await self._of_pod.tell("Warning", "Failed", f"Error: {error}")
-
-    async def _request(
-        self, start: Start, log: ContainerLog, stdin: Stdin | Terminal | None
-    ) -> None:
-        null = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
-        given = stdin.given if stdin else null
-        try:
-            await self._node.start_container(start.request, given, log.writer, log.writer)
-            if isinstance(stdin, Terminal):
-                await stdin.started(log)
-        finally:
-            os.close(null)
-            log.close_writer()
-            if stdin:
-                stdin.close_given()
 
     async def _watch(self, process: Process) -> None:
         """Until the process ends: readiness from the probes, and what a failed one asks for."""
@@ -301,37 +254,13 @@ class ContainerLife:
             await self._of_pod.tell("Warning", "FailedPreStopHook", f"{self.name}: {wrong}")
 
     async def _run_hook(self, name: str, process: Process, seconds: float | None) -> str:
-        """Run a hook for at most ``seconds`` while the container lives; returns what went wrong."""
-        hook = (self.spec.get("lifecycle") or {}).get(name) or {}
-        if sleep := hook.get("sleep"):
-            wanted = float(sleep.get("seconds") or 0)
-            timeout = wanted if seconds is None else min(wanted, seconds)
-            await asyncio.wait([process.exited], timeout=timeout)
-        elif hook:
-            if seconds is None and not hook.get("exec"):
-                seconds = _HOOK_SECONDS
-            asking = asyncio.create_task(self._prober(process).answer(hook, seconds))
-            try:
-                # A program inside ends with its container, and is heard of first.
-                waited: list[asyncio.Future[Any]] = [asking]
-                if not hook.get("exec"):
-                    waited.append(process.exited)
-                await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
-                if asking.done() and not asking.result().good:
-                    return f"{name} hook: {asking.result().message}"
-            finally:
-                asking.cancel()
-        return ""
+        return await run_hook(self.spec, name, self._prober(process), process.exited, seconds)
 
     def _prober(self, process: Process) -> Prober:
         return Prober(self._of_pod.pod, self.spec, self._around, process.inside, self._unhealthy)
 
     def _unhealthy(self, message: str) -> None:
-        telling = asyncio.create_task(
-            self._of_pod.tell("Warning", "Unhealthy", f"container {self.name}: {message}")
-        )
-        self._telling.add(telling)
-        telling.add_done_callback(self._telling.discard)
+        self._of_pod.tell_soon("Warning", "Unhealthy", f"container {self.name}: {message}")
 
     def _seen(self, watch: Watch) -> None:
         if watch.started:
@@ -358,27 +287,13 @@ class ContainerLife:
         self._process = None
         self._of_pod.said(self.name, process.log.tail())
         self.started.clear()
-        ended = Terminated(
-            exited.exit_code,
-            _reason(exited),
-            process.started_at,
-            self._around.clock.now(),
-            self._message(exited, process.log),
-        )
+        written = self._of_pod.termination_message(self.spec) if exited.started else ""
+        ended = process.ended(exited, self.spec, self._around.clock.now(), written)
         # Not told yet: whether it starts again, or was the pod's last, is told with it.
         self.facts = msgspec.structs.replace(
             self.facts, state=ended, ready=False, started=False, id=process.run
         )
         return ended
-
-    def _message(self, exited: ContainerExited, log: ContainerLog) -> str:
-        if not exited.started:
-            return log.termination_message().strip()
-        message = self._of_pod.termination_message(self.spec)
-        falls_back = self.spec.get("terminationMessagePolicy") == "FallbackToLogsOnError"
-        if not message and exited.exit_code and falls_back:
-            message = log.termination_message()
-        return message[:MOST_MESSAGE_BYTES]
 
     def _set(self, **changes: object) -> None:
         self.facts = msgspec.structs.replace(self.facts, **changes)
@@ -404,11 +319,3 @@ def grace_period(pod: Object) -> float:
 
 def _left(deadline: float) -> float:
     return max(deadline - asyncio.get_running_loop().time(), 0.0)
-
-
-def _reason(exited: ContainerExited) -> str:
-    if not exited.started:
-        return "StartError"
-    if exited.out_of_memory:
-        return "OOMKilled"
-    return "Error" if exited.exit_code else "Completed"

@@ -7,9 +7,9 @@ is written and the node takes the pod away.
 """
 
 import asyncio
-import contextlib
 from collections.abc import Callable, Coroutine
 from functools import partial
+from typing import Any
 
 from vcjob.api.kinds import POD, Kind
 from vcjob.api.types import Object
@@ -17,8 +17,10 @@ from vcjob.controller.cluster import Conflict, NotFound
 from vcjob.controller.recorder import record_event
 from vcjob.core.draft import Told
 from vcjob.local.agent.container import ContainerLife, grace_period
+from vcjob.local.agent.ending import Ending
 from vcjob.local.agent.full_disk import with_room
 from vcjob.local.agent.inside import Inside
+from vcjob.local.agent.mounting import Mounting
 from vcjob.local.agent.pod_files import PodFiles
 from vcjob.local.agent.podphase import (
     PodFacts,
@@ -31,15 +33,11 @@ from vcjob.local.agent.podphase import (
 from vcjob.local.agent.starting import Start, start_of
 from vcjob.local.agent.surroundings import Surroundings
 from vcjob.local.network.addresses import NODE_ADDRESS, SubnetFull
-from vcjob.local.node.client import NodeGone, NodeRefused
+from vcjob.local.node.client import NodeRefused
 from vcjob.local.node.messages import ContainerExited
 from vcjob.local.sandbox.paths import UnsafePath
-from vcjob.local.volumes.objects import Find, MissingReference, VolumeRefused
-from vcjob.local.volumes.pod_volumes import PodVolumes
+from vcjob.local.volumes.objects import Find, VolumeRefused
 from vcjob.local.volumes.shared import SharedFiles
-
-_SLOW_SECONDS = 1.0
-"""A pod that takes longer to end is told of."""
 
 Exits = dict[str, "asyncio.Future[ContainerExited]"]
 """Runs of containers whose end is waited for."""
@@ -77,7 +75,6 @@ class PodLife:
         self._find = find
         self._exits = exits
         self._last_lines = last_lines
-        self._shared = shared
         self._turn = turn
         self._write_soon = write_soon
         spec = pod["spec"]
@@ -97,21 +94,20 @@ class PodLife:
         self._written: Object = {}
         self._directory = surroundings.settings.pods / self.uid
         self._files = PodFiles(surroundings.settings.pods, self.uid)
-        self._volumes: PodVolumes | None = None
+        self._volumes = Mounting(surroundings, find, shared, self.tell, self._in_background)
         self._reference_changed = asyncio.Event()
-        self._references: frozenset[tuple[Kind, str]] = frozenset()
         self._living: asyncio.Task[None] | None = None
-        self._telling: set[asyncio.Task[None]] = set()
-        self._ending = asyncio.Event()
+        self._background: set[asyncio.Task[None]] = set()
+        self._must_end = asyncio.Event()
+        self._ending = Ending(self._inits, self._mains, self.tell, self._in_background)
         self._gone = False
-        self._deadline: float | None = None
 
     # What the agent calls
 
     async def run(self) -> None:
         """Live until nothing of the pod runs any more; then it is gone from the node."""
         self._living = asyncio.create_task(self._live())
-        ending = asyncio.create_task(self._ending.wait())
+        ending = asyncio.create_task(self._must_end.wait())
         deadline = self._pod["spec"].get("activeDeadlineSeconds")
         try:
             await asyncio.wait(
@@ -122,7 +118,7 @@ class PodLife:
             if self._living.done():
                 self._living.result()
             else:
-                if not self._ending.is_set():
+                if not self._must_end.is_set():
                     self._reason = "DeadlineExceeded"
                     self._message = "Pod was active on the node longer than the specified deadline"
                 await self._end()
@@ -137,31 +133,26 @@ class PodLife:
         """Take in a change of the pod: its deletion, labels, annotations."""
         before, self._pod = self._pod, pod
         if pod["metadata"].get("deletionTimestamp"):
-            self._ending.set()
-            self._shorten(grace_period(pod))
-        meta_before, meta = before["metadata"], pod["metadata"]
-        if self._volumes and any(
-            meta_before.get(field) != meta.get(field) for field in ("labels", "annotations")
-        ):
-            self._update_volumes()
+            self._must_end.set()
+            self._ending.shorten(grace_period(pod))
+        self._volumes.pod_changed(before, pod)
 
     def observe_gone(self) -> None:
         """The pod's object is gone: end what runs at once."""
         self._gone = True
-        self._ending.set()
-        self._shorten(0.0)
+        self._must_end.set()
+        self._ending.shorten(0.0)
 
     def evict(self, reason: str, message: str) -> None:
         """End it with its grace period, as Failed for this reason; its object stays."""
-        if not self._ending.is_set():
+        if not self._must_end.is_set():
             self._reason, self._message = reason, message
-            self._ending.set()
+            self._must_end.set()
 
     def reference_changes(self, kind: Kind, name: str) -> None:
         """An object that the pod may refer to has changed."""
         self._reference_changed.set()
-        if self._volumes and (kind, name) in self._references:
-            self._update_volumes()
+        self._volumes.object_changed(kind, name, self._pod)
 
     def inside(self, container: str) -> Inside | None:
         """Where programs can enter a container, None while it does not run."""
@@ -214,7 +205,6 @@ class PodLife:
 
     def start_of(self, container: Object, run: str) -> Start:
         """How to start a container; raises what ``starting.start_of`` does."""
-        assert self._volumes is not None, "volumes come before containers"
         self._reference_changed.clear()
         around = self.surroundings
         return start_of(
@@ -222,7 +212,7 @@ class PodLife:
             container,
             run,
             find=self._find,
-            volumes=self._volumes,
+            volumes=self._volumes.volumes,
             files=self._files,
             machine=around.machine,
             maps=around.volumes.maps,
@@ -264,6 +254,10 @@ class PodLife:
         told = Told(type_, reason, message)
         await record_event(around.cluster, self._pod, told, around.clock.now(), kind=POD)
 
+    def tell_soon(self, type_: str, reason: str, message: str) -> None:
+        """Tell an Event on the pod, without waiting until that is done."""
+        self._in_background(self.tell(type_, reason, message))
+
     async def reference_changed(self) -> None:
         """Return when something that the pod may refer to has changed."""
         await self._reference_changed.wait()
@@ -295,35 +289,7 @@ class PodLife:
 
     async def _make_files(self) -> None:
         self._files.make(self._pod, self._address, str(NODE_ADDRESS))
-        await self._make_volumes()
-
-    async def _make_volumes(self) -> None:
-        around = self.surroundings
-        directory = self._directory
-        volumes = PodVolumes(self._pod, str(directory), self._find, around.volumes, self._shared)
-        told = ""
-        while True:
-            self._reference_changed.clear()
-            try:
-                for mount in volumes.make(self._pod):
-                    await around.node.mount(mount.target, mount.size)
-                break
-            except MissingReference as error:
-                if str(error) != told:
-                    told = str(error)
-                    await self.tell("Warning", "FailedMount", told)
-                await self.reference_changed()
-        self._volumes, self._references = volumes, volumes.references
-
-    def _update_volumes(self) -> None:
-        assert self._volumes is not None
-        try:
-            self._volumes.update(self._pod)
-        except MissingReference:
-            pass  # what is missing now leaves the files as they are, as kubelet does
-        except (VolumeRefused, UnsafePath) as error:  # a full disk, for example
-            message = f"files do not follow a change: {error}"
-            self._start_telling(self.tell("Warning", "FailedMount", message))
+        await self._volumes.make(self._pod, self._reference_changed)
 
     async def _run_inits(self, beside: "list[asyncio.Task[Terminated]]") -> bool:
         """Run init containers in turn; False if one failed for good. Sidecars stay, ``beside``."""
@@ -349,60 +315,18 @@ class PodLife:
     # Ending
 
     async def _end(self) -> None:
-        """Stop living, and end what runs: the main containers, then those beside them."""
+        """Stop living, and end what runs."""
         assert self._living is not None
         self._living.cancel()
         await asyncio.wait([self._living])
         if not self._living.cancelled():
             self._living.result()
-        loop = asyncio.get_running_loop()
-        grace = 0.0 if self._gone else grace_period(self._pod)
-        self._deadline = loop.time() + grace
-        slow = loop.call_later(_SLOW_SECONDS, self._tell_of_grace)
-        try:
-            await self._end_all(self._mains)
-            for container in reversed(self._inits):
-                await self._end_all([container])
-        finally:
-            slow.cancel()
+        await self._ending.run(0.0 if self._gone else grace_period(self._pod))
 
-    def _shorten(self, grace: float) -> None:
-        """A pod that is ending already is to end within ``grace`` seconds: sooner, if at all."""
-        loop = asyncio.get_running_loop()
-        if self._deadline is not None and loop.time() + grace < self._deadline:
-            self._deadline = loop.time() + grace
-            loop.call_at(self._deadline, lambda: self._start_telling(self._kill_all()))
-
-    async def _kill_all(self) -> None:
-        with contextlib.suppress(NodeGone):  # then nothing is left to be killed
-            for container in (*self._mains, *self._inits):
-                await container.kill()
-
-    def _tell_of_grace(self) -> None:
-        """Say how long a pod that does not end at once has left."""
-        assert self._deadline is not None, "it is ending"
-        left = self._deadline - asyncio.get_running_loop().time()
-        if left > _SLOW_SECONDS:
-            message = f"terminating: killed in {left:.0f} s unless it ends before"
-            self._start_telling(self.tell("Normal", "Killing", message))
-
-    def _start_telling(self, work: Coroutine[None, None, None]) -> None:
+    def _in_background(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)
-        self._telling.add(task)
-        task.add_done_callback(self._telling.discard)
-
-    async def _end_all(self, containers: list[ContainerLife]) -> None:
-        running = [c for c in containers if c.is_running]
-        if len(running) == 1:
-            await self._end_one(running[0])
-        elif running:
-            async with asyncio.TaskGroup() as tasks:
-                for container in running:
-                    tasks.create_task(self._end_one(container))
-
-    async def _end_one(self, container: ContainerLife) -> None:
-        assert self._deadline is not None, "it is ending"
-        await container.end(max(self._deadline - asyncio.get_running_loop().time(), 0.0))
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)
 
     async def _fail(self, reason: str, message: str) -> None:
         self._reason, self._message = reason, message

@@ -2,9 +2,9 @@
 
 import signal
 import socket
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import msgspec
 
@@ -105,5 +105,5 @@ class Surroundings(msgspec.Struct, frozen=True):
     settings: AgentSettings
 
 
-Tell = Callable[[str, str, str], Awaitable[None]]
+Tell = Callable[[str, str, str], Coroutine[Any, Any, None]]
 """Tells an Event on the pod: type (Normal or Warning), reason, message."""
