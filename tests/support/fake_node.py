@@ -6,13 +6,13 @@ import os
 import signal
 import socket
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from vcjob.api.kinds import POD
+from vcjob.api.kinds import EVENT, POD
 from vcjob.api.types import Object
 from vcjob.controller.clock import SystemClock
 from vcjob.controller.cluster import NotFound
@@ -75,12 +75,14 @@ class FakeNode:
         self.signals.append((name, number))
         if number in self.heeds and name in self.running:
             self.exit(name, 128 + number)
+        async with self._changed:
+            self._changed.notify_all()
 
     async def mount(self, target: str, size: int = 0) -> None:
         raise AssertionError("no volume in memory here")
 
     async def open_socket(self, pod: str = "") -> socket.socket:
-        raise AssertionError("no probes here")
+        raise NodeRefused("nothing can be reached")
 
     def exit(self, container: str, code: int, output: str = "", **facts: bool) -> None:
         """End a running container after it has printed ``output``."""
@@ -99,18 +101,23 @@ class FakeNode:
         async with self._changed:
             await self._changed.wait_for(are_there)
 
+    async def signalled(self, container: str, number: int) -> None:
+        """Wait until a container was sent this signal."""
+        async with self._changed:
+            await self._changed.wait_for(lambda: (container, number) in self.signals)
+
 
 class FakeNetwork:
     """Addresses in the order of asking."""
 
     def __init__(self) -> None:
+        self.joined: list[str] = []
         self.left: list[str] = []
         self.told: list[Object] = []
-        self._count = 1
 
     async def join(self, pod: Object) -> str:
-        self._count += 1
-        return f"10.128.0.{self._count}"
+        self.joined.append(pod["metadata"]["name"])
+        return f"10.128.0.{len(self.joined) + 1}"
 
     async def leave(self, pod: Object) -> None:
         self.left.append(pod["metadata"]["name"])
@@ -161,6 +168,31 @@ class Scene:
             async for event in self.cluster.watch(POD, listed.resource_version):
                 if event.type == "DELETED" and event.object["metadata"]["name"] == name:
                     return
+
+    async def told(self, reason: str) -> str:
+        """The message of an Event for this reason, once there is one."""
+        async for event in self.cluster.watch(EVENT, "0"):
+            if event.object["reason"] == reason:
+                return str(event.object["message"])
+        raise AssertionError("watches do not end")
+
+    async def events(self) -> list[tuple[str, str]]:
+        """Reason and message of every Event."""
+        found = (await self.cluster.list(EVENT)).items
+        return [(event["reason"], event["message"]) for event in found]
+
+
+Story = Callable[[Scene], Awaitable[None]]
+
+
+def play(directory: Path, story: Story, **settings: object) -> None:
+    """Have a story happen in a scene of its own."""
+
+    async def main() -> None:
+        async with scene(directory, **settings) as stage:
+            await asyncio.wait_for(story(stage), 20)
+
+    asyncio.run(main())
 
 
 def container(name: str, *command: str, **more: Any) -> dict[str, Any]:

@@ -1,28 +1,14 @@
 """Containers of pods through their life: restarts and their back-off, reasons, last words."""
 
-import asyncio
-import gc
-import shutil
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_node import Scene, container, scene
+from fake_node import Scene, container, play
 
-from vcjob.api.kinds import CONFIG_MAP, EVENT, POD
+from vcjob.api.kinds import CONFIG_MAP, POD
 from vcjob.api.types import Object
-from vcjob.local.node.client import NodeGone
-
-Story = Callable[[Scene], Awaitable[None]]
-
-
-def play(directory: Path, story: Story, **settings: object) -> None:
-    async def main() -> None:
-        async with scene(directory, **settings) as stage:
-            await asyncio.wait_for(story(stage), 20)
-
-    asyncio.run(main())
 
 
 def status_of(status: Object) -> dict[str, Any]:
@@ -37,10 +23,6 @@ def waits_for(reason: str) -> Callable[[Object], bool]:
         return bool(waiting.get("reason") == reason)
 
     return holds
-
-
-async def messages(stage: Scene) -> list[str]:
-    return [event["message"] for event in (await stage.cluster.list(EVENT)).items]
 
 
 @pytest.mark.parametrize(
@@ -109,105 +91,6 @@ def test_a_pod_that_starts_at_once_is_written_few_times(tmp_path: Path) -> None:
     play(tmp_path, story)
 
 
-def test_a_variable_comes_from_a_config_map_that_is_made_later(tmp_path: Path) -> None:
-    async def story(stage: Scene) -> None:
-        source = {"configMapKeyRef": {"name": "settings", "key": "mode"}}
-        await stage.create(containers=[container("main", env=[{"name": "M", "valueFrom": source}])])
-        await stage.until(waits_for("CreateContainerConfigError"))
-        await stage.cluster.create(
-            CONFIG_MAP, {"metadata": {"name": "settings"}, "data": {"mode": "fast"}}
-        )
-        await stage.phase("Running")
-        options = stage.node.starts[0].options
-        assert options[options.index("M") + 1] == "fast"
-        assert len(await messages(stage)) == 1
-
-    play(tmp_path, story)
-
-
-def test_a_pod_waits_for_what_its_volume_shows(tmp_path: Path) -> None:
-    async def story(stage: Scene) -> None:
-        await stage.create(volumes=[{"name": "v", "configMap": {"name": "files"}}])
-        await stage.until(lambda status: status.get("podIP"))
-        await stage.cluster.create(CONFIG_MAP, {"metadata": {"name": "files"}, "data": {"a": "b"}})
-        await stage.phase("Running")
-
-    play(tmp_path, story)
-
-
-def test_files_that_cannot_be_written_any_more_end_nothing_and_are_told(tmp_path: Path) -> None:
-    async def story(stage: Scene) -> None:
-        files = {"metadata": {"name": "files"}, "data": {"a": "b"}}
-        await stage.cluster.create(CONFIG_MAP, files)
-        await stage.create(volumes=[{"name": "v", "configMap": {"name": "files"}}])
-        await stage.phase("Running")
-        shutil.rmtree(tmp_path / "pods")
-        (tmp_path / "pods").touch()
-        listed = await stage.cluster.list(EVENT)
-        await stage.cluster.patch(CONFIG_MAP, "default", "files", {"data": {"a": "c"}})
-        told = await anext(aiter(stage.cluster.watch(EVENT, listed.resource_version)))
-        assert told.object["message"].startswith("files do not follow a change: ")
-
-    play(tmp_path, story)
-
-
-@pytest.mark.parametrize(
-    ("facts", "code", "reason", "message"),
-    [
-        ({"started": False}, 127, "StartError", "what it said"),
-        ({"out_of_memory": True}, 137, "OOMKilled", ""),
-        ({}, 3, "Error", ""),
-    ],
-)
-def test_the_reason_of_an_end(
-    tmp_path: Path, facts: dict[str, bool], code: int, reason: str, message: str
-) -> None:
-    async def story(stage: Scene) -> None:
-        await stage.create(restartPolicy="Never")
-        await stage.node.started("main")
-        stage.node.exit("main", code, "what it said\n", **facts)
-        failed = await stage.phase("Failed")
-        ended = status_of(failed["status"])["state"]["terminated"]
-        assert (ended["exitCode"], ended["reason"]) == (code, reason)
-        assert ended.get("message", "") == message
-
-    play(tmp_path, story)
-
-
-def test_a_failed_container_can_show_the_end_of_its_log(tmp_path: Path) -> None:
-    async def story(stage: Scene) -> None:
-        main = container("main", terminationMessagePolicy="FallbackToLogsOnError")
-        await stage.create(restartPolicy="Never", containers=[main])
-        await stage.node.started("main")
-        stage.node.exit("main", 1, "no such file\n")
-        failed = await stage.phase("Failed")
-        ended = status_of(failed["status"])["state"]["terminated"]
-        assert ended["message"] == "no such file\n"
-
-    play(tmp_path, story)
-
-
-def test_an_agent_that_is_stopped_while_a_container_starts_leaves_no_complaint(
-    tmp_path: Path,
-) -> None:
-    complaints: list[dict[str, Any]] = []
-
-    async def main() -> None:
-        loop = asyncio.get_running_loop()
-        loop.set_exception_handler(lambda _, complaint: complaints.append(complaint))
-        async with scene(tmp_path) as stage:
-            stage.node.hold = loop.create_future()
-            await stage.create()
-            await stage.node.asked.wait()
-        stage.node.hold.set_exception(NodeGone("the node is gone"))
-        await asyncio.sleep(0)
-        await asyncio.sleep(0)  # the start hears of it; what it says is dropped with its task
-
-    asyncio.run(main())
-    gc.collect()
-    assert complaints == []
-
-
 def test_the_last_line_of_output_is_known(tmp_path: Path) -> None:
     async def story(stage: Scene) -> None:
         created = await stage.create(restartPolicy="Never")
@@ -227,6 +110,51 @@ def test_a_container_without_a_command_cannot_run(tmp_path: Path) -> None:
         ended = status_of(failed["status"])["state"]["terminated"]
         assert (ended["exitCode"], ended["reason"]) == (128, "ContainerCannotRun")
         assert "no command" in ended["message"]
-        assert await messages(stage) == [ended["message"]]
+        assert await stage.events() == [("Failed", ended["message"])]
+
+    play(tmp_path, story)
+
+
+def test_the_last_state_is_kept_when_a_container_starts_again(tmp_path: Path) -> None:
+    async def story(stage: Scene) -> None:
+        await stage.create(restartPolicy="OnFailure")
+        for times in range(1, 4):
+            await stage.node.started("main", times=times)
+            stage.node.exit("main", 1)
+        await stage.node.started("main", times=4)
+        stage.node.exit("main", 0)
+        done = await stage.phase("Succeeded")
+        assert status_of(done["status"])["restartCount"] == 3
+        assert status_of(done["status"])["lastState"]["terminated"]["exitCode"] == 1
+        assert any(reason == "BackOff" for reason, _ in await stage.events())
+
+    play(tmp_path, story, back_off_seconds=0.01)
+
+
+def test_a_container_waits_for_a_config_map_and_says_so(tmp_path: Path) -> None:
+    async def story(stage: Scene) -> None:
+        key = {"configMapKeyRef": {"name": "settings", "key": "answer"}}
+        env = [{"name": "ANSWER", "valueFrom": key}]
+        await stage.create(containers=[container("main", env=env)])
+        await stage.until(waits_for("CreateContainerConfigError"))
+        assert any("settings" in message for _, message in await stage.events())
+        data = {"metadata": {"name": "settings"}, "data": {"answer": "42"}}
+        await stage.cluster.create(CONFIG_MAP, data)
+        await stage.node.started("main")
+        options = stage.node.starts[0].options
+        assert options[options.index("ANSWER") + 1] == "42"
+
+    play(tmp_path, story)
+
+
+def test_a_container_that_the_node_cannot_start_has_ended_with_128(tmp_path: Path) -> None:
+    async def story(stage: Scene) -> None:
+        stage.node.refuse = "no room"
+        await stage.create(restartPolicy="Never")
+        failed = await stage.phase("Failed")
+        ended = status_of(failed["status"])["state"]["terminated"]
+        assert (ended["exitCode"], ended["reason"], ended["message"]) == (
+            128, "StartError", "no room",
+        )  # fmt: skip
 
     play(tmp_path, story)
