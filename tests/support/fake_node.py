@@ -17,7 +17,8 @@ from vcjob.api.types import Object
 from vcjob.controller.clock import SystemClock
 from vcjob.controller.cluster import NotFound
 from vcjob.local.agent.agent import Agent
-from vcjob.local.agent.logs import LogFiles, Logs
+from vcjob.local.agent.log_files import LogFiles
+from vcjob.local.agent.logs import Logs
 from vcjob.local.agent.surroundings import AgentSettings, Surroundings
 from vcjob.local.node.client import Entry, NodeRefused
 from vcjob.local.node.identity import IdMaps, IdRange

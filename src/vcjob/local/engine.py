@@ -18,17 +18,18 @@ from typing import Any, Self
 
 import msgspec
 
-from vcjob.api.kinds import EVENT, JOB, NAMESPACE, NODE, POD, Kind, find_kind
+from vcjob.api.kinds import JOB, find_kind
 from vcjob.api.types import Object
 from vcjob.controller.clock import SystemClock
-from vcjob.controller.cluster import AlreadyExists, Cluster
+from vcjob.controller.cluster import Cluster
 from vcjob.controller.controller import Controller
 from vcjob.local.agent.agent import Agent
-from vcjob.local.agent.logs import LogFiles, Logs, files_in
+from vcjob.local.agent.log_files import LogFiles, files_in, last_line
+from vcjob.local.agent.logs import Logs, OnLine
 from vcjob.local.agent.surroundings import AgentSettings, Surroundings
 from vcjob.local.capacity import machine_capacity, process_limit
 from vcjob.local.endpoint_slices import EndpointSlices
-from vcjob.local.machine_node import machine_node
+from vcjob.local.first_objects import make_first_objects
 from vcjob.local.machine_view import MachineView, bind_mounts
 from vcjob.local.network.addresses import NODE_ADDRESS
 from vcjob.local.network.set_up import set_up_network
@@ -39,10 +40,10 @@ from vcjob.local.node.identity import UNPRIVILEGED_BASE, IdMaps
 from vcjob.local.node.namespaces import World
 from vcjob.local.options import EngineOptions
 from vcjob.local.patience import PatientCluster
+from vcjob.local.remains import remove_files, write_objects
 from vcjob.local.run_directory import leftovers, open_run, state_root
 from vcjob.local.sandbox.launcher import BindMount
 from vcjob.local.sandbox.machine import Machine
-from vcjob.local.sandbox.paths import remove_tree
 from vcjob.local.sandbox.python import find_python
 from vcjob.local.scheduler import Scheduler, make_queues
 from vcjob.local.store import Store
@@ -50,11 +51,6 @@ from vcjob.local.volumes.pod_volumes import VolumeWorld
 from vcjob.plugins.registry import installed_plugins
 
 NODE_NAME = "this-machine"
-
-_TAIL = 4096
-
-OnLine = Callable[[str, str, str, bytes], None]
-"""Called with namespace, pod, container and one line of its output, without the newline."""
 
 
 class Kept(msgspec.Struct, frozen=True):
@@ -180,7 +176,7 @@ class LocalEngine:
         self._logs = Logs(files, self.on_line)
         capacity = dict(self.volumes.capacity)
         self._agent = Agent(self._surroundings(patient))
-        await self._make_node(capacity)
+        await make_first_objects(self.cluster, NODE_NAME, capacity)
         deciding = []
         if self._with_scheduler:
             scheduler = Scheduler(patient, capacity, node=NODE_NAME, clock=time.time)
@@ -198,7 +194,7 @@ class LocalEngine:
 
     async def __aexit__(self, *exception: object) -> None:
         if not self.kept:
-            await self._write_objects()
+            await write_objects(self.cluster, self.run.objects, self.on_problem)
         for work in (self._deciding, self._doing):
             work.cancel()
         await asyncio.gather(self._deciding, self._doing, return_exceptions=True)  # told by lost
@@ -207,11 +203,11 @@ class LocalEngine:
         by_node = os.geteuid() != 0
         if by_node and not self._node.closed.done() and not self._options.keep:
             with contextlib.suppress(NodeRefused, NodeGone):  # the next run removes what is left
-                await self._remove([self.run.pods])
+                await remove_files([self.run.pods], self._node)
         await self._node.close()
         with contextlib.suppress(OSError):  # the node mounted on one while it lived
             if not by_node and not self._options.keep:
-                await self._remove([self.run.pods])
+                await remove_files([self.run.pods], self._node)
             self.run.node.rmdir()
         if self._of_service:
             shutil.rmtree(self.run.path, ignore_errors=True)  # what it leaves, the next run removes
@@ -250,14 +246,7 @@ class LocalEngine:
 
     def last_line(self, namespace: str, pod: str, container: str) -> bytes:
         """The last line that a container printed in its latest run, empty if there is none."""
-        logs = self.logs / f"{namespace}_{pod}" / container
-        runs = sorted(logs.glob("*.log"), key=lambda path: int(path.stem))
-        if not runs:
-            return b""
-        with runs[-1].open("rb") as log:
-            log.seek(max(runs[-1].stat().st_size - _TAIL, 0))
-            lines = log.read().splitlines()
-        return lines[-1] if lines else b""
+        return last_line(str(self.logs), namespace, pod, container)
 
     def _prepared(self) -> World:
         if self._world is None:
@@ -288,57 +277,15 @@ class LocalEngine:
             ),
         )
 
-    async def _make_node(self, capacity: dict[str, str]) -> None:
-        node = machine_node(NODE_NAME, capacity, str(NODE_ADDRESS), time.time())
-        await self._ensure(NODE, node)
-        labels = {"metadata": {"labels": node["metadata"]["labels"]}}
-        await self.cluster.patch(NODE, "", NODE_NAME, labels)  # one of an earlier engine
-        status = {"status": node["status"]}
-        await self.cluster.patch(NODE, "", NODE_NAME, status, subresource="status")
-        for name in ("default", "kube-system"):
-            namespace = {
-                "apiVersion": NAMESPACE.api_version,
-                "kind": NAMESPACE.kind,
-                "metadata": {"name": name, "labels": {"kubernetes.io/metadata.name": name}},
-            }
-            await self._ensure(NAMESPACE, namespace)
-
-    async def _ensure(self, kind: Kind, obj: Object) -> None:
-        with contextlib.suppress(AlreadyExists):
-            await self.cluster.create(kind, obj)
-
     async def _clean_up(self) -> None:
         """Remove what killed runs left; logs of earlier engines count within the bounds."""
         if self.kept:
             self._logs.files.take_in(await asyncio.to_thread(files_in, str(self.logs)))
         if found := leftovers(self._root):
             try:
-                await self._remove(found)
+                await remove_files(found, self._node)
             except (NodeRefused, OSError) as error:
                 self.on_problem(f"files of earlier runs could not be removed: {error}")
-
-    async def _remove(self, directories: Sequence[Path]) -> None:
-        """Remove directories with files of pods.
-
-        An ordinary user's node does it, to which the numbers of the pods' users belong.
-        """
-        if os.geteuid() != 0:
-            await self._node.remove_pod("", [str(path) for path in directories])
-            return
-        for path in directories:
-            await asyncio.to_thread(remove_tree, str(path))
-
-    async def _write_objects(self) -> None:
-        """Leave Jobs, pods and Events readable beside the logs."""
-        objects: dict[str, Any] = {
-            kind.plural: (await self.cluster.list(kind)).items for kind in (JOB, POD, EVENT)
-        }
-        path = self.run.path / "objects.json"
-        try:
-            path.touch(mode=0o600)
-            path.write_bytes(msgspec.json.encode(objects))
-        except OSError as error:
-            self.on_problem(f"objects are not kept in {path}: {error.strerror}")
 
     def _on_node_closed(self, _: asyncio.Future[None]) -> None:
         if not self.lost.done():

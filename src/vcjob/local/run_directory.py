@@ -58,6 +58,11 @@ class RunDirectory(msgspec.Struct, frozen=True):
         """What the node process mounts on."""
         return self.path / "node"
 
+    @property
+    def objects(self) -> Path:
+        """Where Jobs, pods and Events are left to be read."""
+        return self.path / "objects.json"
+
     def close(self) -> None:
         """Give up the lock."""
         os.close(self.lock)

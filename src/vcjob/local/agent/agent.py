@@ -42,7 +42,6 @@ class Agent:
         self._objects: dict[tuple[Kind, Key], Object] = {}
         self._exits: Exits = {}
         self._shared = SharedFiles(str(surroundings.settings.pods / "shared"))
-        self._last_lines: dict[tuple[str, str], bytes] = {}
         self._turn = asyncio.Semaphore(surroundings.settings.starts_at_once)
         self._unwritten: dict[PodLife, None] = {}
         self._write = asyncio.Event()
@@ -91,10 +90,6 @@ class Agent:
         life = self._pods.get(uid)
         return life.inside(container) if life else None
 
-    def last_line(self, uid: str, container: str) -> bytes:
-        """The last line that a container printed before it ended, b"" if there was none."""
-        return self._last_lines.get((uid, container), b"")
-
     async def _follow_referred(self, kind: Kind, listed: asyncio.Event) -> None:
         def take(obj: Object, gone: bool) -> None:
             key = key_of(obj)
@@ -132,7 +127,6 @@ class Agent:
                 self._around,
                 find=self._find_in(pod["metadata"]["namespace"]),
                 exits=self._exits,
-                last_lines=self._last_lines,
                 shared=self._shared,
                 turn=self._turn,
                 write_soon=self._write_soon,

@@ -54,9 +54,6 @@ class OfPod(Protocol):
     def forget_exit(self, run: str) -> None:
         """That run did not come to be."""
 
-    def said(self, container: str, output: bytes) -> None:
-        """A run of a container is over; ``output`` is the end of what it printed."""
-
     def changed(self) -> None:
         """The facts of a container changed: write status soon."""
 
@@ -285,7 +282,6 @@ class ContainerLife:
         if self._process is not process and isinstance(self.facts.state, Terminated):
             return self.facts.state
         self._process = None
-        self._of_pod.said(self.name, process.log.tail())
         self.started.clear()
         written = self._of_pod.termination_message(self.spec) if exited.started else ""
         ended = process.ended(exited, self.spec, self._around.clock.now(), written)

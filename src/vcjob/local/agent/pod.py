@@ -52,7 +52,6 @@ class PodLife:
         find: looks objects up in its namespace.
         exits: where the agent looks for who waits for a container's end.
         shared: files that many pods see.
-        last_lines: where the last line of a container's output is kept, by UID and name.
         turn: lets a bounded number of pods be set up at once.
         write_soon: asks the agent to call ``write_status`` soon.
     """
@@ -64,7 +63,6 @@ class PodLife:
         *,
         find: Find,
         exits: Exits,
-        last_lines: dict[tuple[str, str], bytes],
         shared: SharedFiles,
         turn: asyncio.Semaphore,
         write_soon: "Callable[[PodLife], None]",
@@ -74,7 +72,6 @@ class PodLife:
         self._pod = pod
         self._find = find
         self._exits = exits
-        self._last_lines = last_lines
         self._turn = turn
         self._write_soon = write_soon
         spec = pod["spec"]
@@ -232,12 +229,6 @@ class PodLife:
     def forget_exit(self, run: str) -> None:
         """That run did not come to be."""
         self._exits.pop(run, None)
-
-    def said(self, container: str, output: bytes) -> None:
-        """A run of a container is over; ``output`` is the end of what it printed."""
-        lines = output.splitlines()
-        if lines:
-            self._last_lines[self.uid, container] = lines[-1]
 
     def changed(self) -> None:
         """The facts of a container changed: write status soon."""

@@ -91,18 +91,6 @@ def test_a_pod_that_starts_at_once_is_written_few_times(tmp_path: Path) -> None:
     play(tmp_path, story)
 
 
-def test_the_last_line_of_output_is_known(tmp_path: Path) -> None:
-    async def story(stage: Scene) -> None:
-        created = await stage.create(restartPolicy="Never")
-        await stage.node.started("main")
-        stage.node.exit("main", 0, "a line\nthe last")
-        await stage.agent.drain()
-        assert stage.lines == [("main", b"a line"), ("main", b"the last")]
-        assert stage.agent.last_line(created["metadata"]["uid"], "main") == b"the last"
-
-    play(tmp_path, story)
-
-
 def test_a_container_without_a_command_cannot_run(tmp_path: Path) -> None:
     async def story(stage: Scene) -> None:
         await stage.create(restartPolicy="Never", containers=[{"name": "main", "image": "nginx"}])

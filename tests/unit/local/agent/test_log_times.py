@@ -4,8 +4,8 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
+from vcjob.local.agent.log_files import LogFiles
 from vcjob.local.agent.log_times import SUFFIX, Piece, TimesReader, TimesWriter
-from vcjob.local.agent.logs import LogFiles
 
 _MS = 1_000_000
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from vcjob.local.agent.logs import LogFiles, Logs, files_in
-from vcjob.local.sandbox.paths import UnsafePath
+from vcjob.local.agent.log_files import LogFiles
+from vcjob.local.agent.logs import Logs
 
 
 class _World:
@@ -104,40 +104,6 @@ def test_paused_pipes_fill_and_nothing_is_lost(tmp_path: Path) -> None:
     assert asyncio.run(run()) == [b"ns/pod/main/a"]
 
 
-def test_a_file_is_set_aside_once_it_is_full(tmp_path: Path) -> None:
-    files = LogFiles(str(tmp_path), pytest.fail, file_limit=10)
-    path = files.path("ns", "pod", "main", 3)
-    for text in (b"first..\n", b"second.\n", b"third..\n"):
-        files.append(path, text)
-    assert Path(path).read_bytes() == b"third..\n"
-    assert Path(f"{path}.1").read_bytes() == b"second.\n"
-
-
-def test_all_files_together_stay_within_their_limit_and_the_oldest_goes(tmp_path: Path) -> None:
-    files = LogFiles(str(tmp_path), pytest.fail, total_limit=100)
-    paths = [files.path("ns", f"pod-{number}", "main", 0) for number in range(5)]
-    for path in (*paths, paths[0]):
-        files.append(path, b"x" * 30)
-    assert [Path(path).exists() for path in paths] == [True, False, False, True, True]
-
-
-def test_files_of_earlier_engines_count_and_go_first(tmp_path: Path) -> None:
-    def files() -> LogFiles:
-        return LogFiles(str(tmp_path), pytest.fail, total_limit=300, clock=lambda: 1)
-
-    earlier = files()
-    paths = [earlier.path("ns", f"pod-{number}", "main", 0) for number in range(4)]
-    for time, path in enumerate(paths[:3]):
-        earlier.append(path, b"x" * 80, "u")
-        for name in (path, f"{path}.times"):
-            os.utime(name, (time, time))
-    later = files()
-    later.append(paths[1], b"x", "u")
-    later.take_in(files_in(str(tmp_path)))
-    later.append(paths[3], b"x" * 180, "u")
-    assert [Path(path).exists() for path in paths] == [False, True, False, True]
-
-
 def test_a_full_disk_is_told_once_and_the_output_is_shown_all_the_same(tmp_path: Path) -> None:
     world = _World(tmp_path)
     folder = tmp_path / "ns_pod" / "main"
@@ -146,12 +112,6 @@ def test_a_full_disk_is_told_once_and_the_output_is_shown_all_the_same(tmp_path:
     _output(world, b"".join(b"%d\n" % number for number in range(50_000)))
     assert len(world.lines) == 50_000
     assert [problem.count("No space left on device") for problem in world.problems] == [1]
-
-
-@pytest.mark.parametrize("container", ["..", "a/b", "", "a\0b"])
-def test_a_name_that_leads_out_gets_no_file(tmp_path: Path, container: str) -> None:
-    with pytest.raises(UnsafePath):
-        LogFiles(str(tmp_path), pytest.fail).path("ns", "pod", container, 0)
 
 
 def test_the_termination_message_is_the_last_80_lines_of_2048_bytes(tmp_path: Path) -> None:

@@ -12,7 +12,8 @@ import pytest
 from served import PODS, Asking, pod, served
 
 from vcjob.local.agent.inside import Inside
-from vcjob.local.agent.logs import ContainerLog, LogFiles, Logs
+from vcjob.local.agent.log_files import LogFiles
+from vcjob.local.agent.logs import ContainerLog, Logs
 from vcjob.local.agent.stdin import Stdin
 from vcjob.local.doors.attaching import AttachDoor
 from vcjob.local.store import Store

@@ -9,7 +9,8 @@ import pytest
 from served import PODS, Answer, served
 
 from vcjob.api.kinds import POD
-from vcjob.local.agent.logs import LogFiles, Logs
+from vcjob.local.agent.log_files import LogFiles
+from vcjob.local.agent.logs import Logs
 from vcjob.local.apiserver.status import Refused
 from vcjob.local.doors.logs import LogDoor, run_asked
 from vcjob.local.doors.targets import Target

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vcjob.local.agent.logs import ContainerLog, LogFiles, Logs
+from vcjob.local.agent.log_files import LogFiles
+from vcjob.local.agent.logs import ContainerLog, Logs
 from vcjob.local.doors.reading import Part, output, rfc3339
 
 _SECOND = 1_000_000_000
