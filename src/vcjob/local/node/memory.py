@@ -5,13 +5,29 @@ than they use.
 """
 
 import os
+import signal
 from collections.abc import Iterable
 from pathlib import Path
+
+from vcjob.local.node.containers import Container
 
 WATCH_SECONDS = 0.25
 """How often the watch looks."""
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+def kill_over_limit(containers: Iterable[Container]) -> bool:
+    """Kill those that use more memory than they may; whether any has a limit to be watched."""
+    limited = [one for one in containers if one.memory_limit]
+    running = [one for one in limited if one.process]
+    if running:
+        used = used_by_trees([one.process for one in running])
+        for container in running:
+            if used[container.process] > container.memory_limit:
+                container.out_of_memory = True
+                container.send(signal.SIGKILL)
+    return bool(limited)
 
 
 def used_by_trees(roots: Iterable[int], proc: str = "/proc") -> dict[int, int]:

@@ -20,9 +20,10 @@ from vcjob.local.node import messages, syscalls
 from vcjob.local.node.cgroups import ControlGroups
 from vcjob.local.node.containers import Container
 from vcjob.local.node.entering import RETRY_SECONDS, Entering
-from vcjob.local.node.memory import WATCH_SECONDS, used_by_trees
+from vcjob.local.node.memory import WATCH_SECONDS, kill_over_limit
 from vcjob.local.node.spawn import own_maps, start_sandbox
 from vcjob.local.node.starting import Starter
+from vcjob.local.node.unmounting import unmount_below
 from vcjob.local.node.wire import Inbox, Outbox
 from vcjob.local.sandbox.paths import remove_tree
 
@@ -101,7 +102,9 @@ class NodeServer:
             except OSError:
                 return
             self._poll.register(control, select.POLLIN | (select.POLLOUT if waiting else 0))
-            timeout = WATCH_SECONDS if self._watch_memory() else None
+            # The kernel watches where it can.
+            watching = not self._groups and kill_over_limit(self._containers.values())
+            timeout = WATCH_SECONDS if watching else None
             if self._enter_started():
                 timeout = RETRY_SECONDS
             for fd, happened in self._poll.poll(timeout and timeout * 1000):
@@ -245,19 +248,6 @@ class NodeServer:
             self._poll.unregister(container.sandbox.status)
             del self._by_status[container.sandbox.status]
 
-    def _watch_memory(self) -> bool:
-        """Kill containers above their limit where the kernel does not; whether there are any."""
-        if self._groups:
-            return False
-        watched = [c for c in self._containers.values() if c.memory_limit and c.process]
-        if watched:
-            used = used_by_trees([c.process for c in watched])
-            for container in watched:
-                if used[container.process] > container.memory_limit:
-                    container.out_of_memory = True
-                    container.send(signal.SIGKILL)
-        return any(c.memory_limit for c in self._containers.values())
-
     def _reap(self) -> None:
         """Collect ended children: sandboxes, and orphans that the kernel gave to pid 1."""
         while True:
@@ -321,20 +311,3 @@ class NodeServer:
             return socket.socket(socket.AF_INET, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
         finally:
             syscalls.setns(self._home, syscalls.CLONE_NEWNET)
-
-
-def unmount_below(directory: str) -> None:
-    """Unmount what ``Mount`` put below a directory, innermost first."""
-    prefix = os.fsencode(directory.rstrip("/") + "/")
-    with open("/proc/self/mountinfo", "rb") as mounts:
-        targets = [line.split(b" ")[4] for line in mounts]
-    for target in sorted((_unescape(t) for t in targets), key=len, reverse=True):
-        if target.startswith(prefix):
-            syscalls.unmount(os.fsdecode(target), syscalls.MNT_DETACH)
-
-
-def _unescape(path: bytes) -> bytes:
-    """Undo mountinfo's octal escapes of blank, tab, newline and backslash (proc(5))."""
-    for escape, char in ((b"\\040", b" "), (b"\\011", b"\t"), (b"\\012", b"\n"), (b"\\134", b"\\")):
-        path = path.replace(escape, char)
-    return path
