@@ -80,7 +80,6 @@ class Simulation:
         self.controller: Controller | None = None
         self._running: asyncio.Task[None] | None = None
         self.namespace = "default"
-        self.crashes = 0
         self.key_pairs_made: list[str] = []
 
     async def make_key_pair(self, algorithm: str) -> KeyPair:
@@ -123,7 +122,6 @@ class Simulation:
             _, rest = group.split(ControllerCrash)
             if rest:
                 raise
-        self.crashes += 1
         await self.start()
 
     async def settle(self, *, finish_pods: bool = True) -> None:

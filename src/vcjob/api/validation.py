@@ -16,7 +16,6 @@ LABEL_LENGTH = 63
 SUBDOMAIN_LENGTH = 253
 CONFIG_MAP_KEY_LENGTH = 253
 PORT_NAME_LENGTH = 15
-ANNOTATIONS_BYTES = 256 * 1024
 
 _DNS_1123_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", re.ASCII)
 _DNS_1123_SUBDOMAIN = re.compile(rf"{_DNS_1123_LABEL.pattern}(\.{_DNS_1123_LABEL.pattern})*")
@@ -24,9 +23,7 @@ _DNS_1035_LABEL = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?", re.ASCII)
 _QUALIFIED_NAME = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]", re.ASCII)
 _CONFIG_MAP_KEY = re.compile(r"[-._a-zA-Z0-9]+", re.ASCII)
 _ENV_NAME = re.compile(r"[ -<>-~]+", re.ASCII)
-_C_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _PORT_NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*", re.ASCII)
-_PERCENTAGE = re.compile(r"[0-9]{1,3}%", re.ASCII)
 
 
 def _too_long(text: str, most: int) -> str:
@@ -108,13 +105,6 @@ def env_name(text: str) -> str:
     return "consist of printable ASCII characters other than '='"
 
 
-def c_identifier(text: str) -> str:
-    """A name that a shell can use as a variable."""
-    if _C_IDENTIFIER.fullmatch(text):
-        return ""
-    return "consist of letters, digits and '_', and not start with a digit"
-
-
 def port_name(text: str) -> str:
     """Names of container ports: up to 15 lower-case letters, digits and single hyphens."""
     if wrong := _too_long(text, PORT_NAME_LENGTH):
@@ -158,13 +148,6 @@ def duration(text: str) -> str:
     except InvalidDuration:
         return "be a duration such as 90s, 10m or 1h30m"
     return ""
-
-
-def count_or_percentage(text: str) -> str:
-    """A whole number or a percentage, as disruption budgets take them."""
-    if text.isascii() and (text.isdigit() or _PERCENTAGE.fullmatch(text)):
-        return ""
-    return "be a whole number or a percentage"
 
 
 FORMATS: dict[str, Check] = {

@@ -143,9 +143,7 @@ async def _download(remote: _Remote, path: str, destination: Path) -> int:
     except (tarfile.TarError, OSError) as error:
         if not code:
             return _failed(f"what came is not written: {error}")
-    return (
-        _failed(remote.said or f"tar ended with exit code {code}") if code else ExitCode.COMPLETED
-    )
+    return _result(remote, code)
 
 
 async def _upload(remote: _Remote, source: Path, path: str) -> int:
@@ -164,9 +162,7 @@ async def _upload(remote: _Remote, source: Path, path: str) -> int:
         pass  # tar says what is wrong
     except OSError as error:
         return _failed(f"{error.filename or source} cannot be read: {error.strerror}")
-    return (
-        _failed(remote.said or f"tar ended with exit code {code}") if code else ExitCode.COMPLETED
-    )
+    return _result(remote, code)
 
 
 def _result(remote: _Remote, code: int) -> ExitCode:

@@ -32,11 +32,6 @@ def kubeconfig_files(environment: Mapping[str, str] = os.environ) -> tuple[Path,
     return tuple(map(Path, listed)) if listed else (Path.home() / _DEFAULT_FILE,)
 
 
-def context_names(files: Sequence[Path]) -> list[str]:
-    """The contexts that the files define; raises KubeconfigError."""
-    return sorted(_Config(files).sections["contexts"])
-
-
 def read_kubeconfig(files: Sequence[Path], context: str = "") -> Server:
     """The server of a context, of the current one by default; raises KubeconfigError.
 

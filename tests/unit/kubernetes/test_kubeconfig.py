@@ -9,7 +9,6 @@ import yaml
 
 from vcjob.kubernetes.errors import KubeconfigError
 from vcjob.kubernetes.kubeconfig import (
-    context_names,
     in_cluster_server,
     kubeconfig_files,
     read_kubeconfig,
@@ -102,7 +101,6 @@ def test_of_several_files_the_first_that_defines_a_name_counts(tmp_path: Path) -
     })  # fmt: skip
     second = write(tmp_path / "two", config())
     files = [tmp_path / "missing", first, second]
-    assert context_names(files) == ["bare", "lab", "mine"]
     assert read_kubeconfig(files).name == "lab"
     assert read_kubeconfig(files, "mine").url == "https://first"
 

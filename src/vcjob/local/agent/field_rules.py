@@ -21,10 +21,10 @@ class Verdict(StrEnum):
 class Rule(msgspec.Struct, frozen=True):
     """One row: fields, their verdict, and what happens.
 
-    ``fields`` are paths as ``vcjob.api.schema.paths`` writes them; ``C`` at the start stands for a
-    container in each of the lists of containers. A rule covers what lies below its fields unless
-    ``alone``, and the longest field that matches decides. Values in ``same`` ask for what happens
-    anyway, and draw nothing.
+    ``fields`` are paths like ``spec.volumes[].name``; ``C`` at the start stands for a container
+    in each of the lists of containers. A rule covers what lies below its fields unless ``alone``,
+    and the longest field that matches decides. Values in ``same`` ask for what happens anyway, and
+    draw nothing.
     """
 
     fields: tuple[str, ...]

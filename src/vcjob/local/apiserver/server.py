@@ -81,7 +81,6 @@ class ApiServer:
         self._writing = Writing(store, self.namespaces, plugins, clock)
         self._deleting = Deleting(store, self.namespaces, clock)
         self._lists = Lists(store)
-        self._openapi: dict[str, object] = {}
         self._lasting: set[asyncio.Task[object]] = set()
         self.port = 0
 

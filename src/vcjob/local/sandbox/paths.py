@@ -105,28 +105,6 @@ def make_file_below(base: str, path: str) -> None:
     os.close(open_below(base, path, os.O_WRONLY | os.O_CREAT | os.O_NONBLOCK, 0o644))
 
 
-def write_below(base: str, path: str, data: bytes, mode: int = 0o644) -> None:
-    """Write a new file (an old one is replaced at once) below ``base``; raises as open_below."""
-    relative = checked_relative(path)
-    folder, _, name = relative.rpartition("/")
-    checked_name(name)
-    parent = open_below(base, folder, os.O_RDONLY | os.O_DIRECTORY)
-    temporary = f"..{name[:200]}.{os.getpid()}"
-    try:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        try:
-            fd = os.open(temporary, flags, mode, dir_fd=parent)
-        except FileExistsError:
-            os.unlink(temporary, dir_fd=parent)
-            fd = os.open(temporary, flags, mode, dir_fd=parent)
-        with os.fdopen(fd, "wb") as file:
-            os.fchmod(fd, mode)
-            file.write(data)
-        os.rename(temporary, name, src_dir_fd=parent, dst_dir_fd=parent)
-    finally:
-        os.close(parent)
-
-
 def remove_tree(path: str) -> None:
     """Remove a directory and all in it, never following a link and never leaving its file system.
 

@@ -2,8 +2,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from field_paths import pod_fields
 
-from vcjob.api.schema.paths import pod_fields
 from vcjob.api.types import Object
 from vcjob.local.agent.field_rules import GROUPS, Verdict
 from vcjob.local.agent.fields import as_markdown, rule_for, unsupported

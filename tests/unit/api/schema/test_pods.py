@@ -1,5 +1,8 @@
+"""The table of fields holds every level of a pod template, and a Job holds that of each task."""
+
+from field_paths import field_paths, pod_fields
+
 from vcjob.api.schema.job import JOB
-from vcjob.api.schema.paths import field_paths, pod_fields
 
 
 def test_pod_fields_name_every_level_once_and_parents_first() -> None:
