@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vcjob.api.kinds import CONFIG_MAP, POD
-from vcjob.api.types import Object
+from vcjob.api.types import Key, Object
 from vcjob.local.disk.database import Database
-from vcjob.local.objects import Key, Write
+from vcjob.local.objects import Write
 
 places = st.tuples(
     st.sampled_from([CONFIG_MAP, POD]),

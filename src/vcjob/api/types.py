@@ -14,6 +14,15 @@ from vcjob.api.errors import VcjobError
 Object = dict[str, Any]
 """One API object (or a part of one) in the API's own JSON shape."""
 
+Key = tuple[str, str]
+"""Namespace ("" for kinds without) and name of an object."""
+
+
+def key_of(obj: Object) -> Key:
+    """The key of an object."""
+    metadata = obj["metadata"]
+    return metadata.get("namespace", ""), metadata["name"]
+
 
 class MalformedObject(VcjobError):
     """An object whose fields have types that the schema forbids, so that no view is possible."""

@@ -17,7 +17,7 @@ from vcjob.api.kinds import (
     QUEUE,
     Kind,
 )
-from vcjob.api.types import Job, Object
+from vcjob.api.types import Job, Object, key_of
 from vcjob.controller.cluster import EventType
 from vcjob.controller.reading import read_job, read_status
 from vcjob.controller.status_pace import StatusPace
@@ -100,7 +100,7 @@ class Records:
 
     def replace(self, kind: Kind, objects: list[Object]) -> None:
         """Take in a whole list: what is not in it is gone."""
-        listed = {_key(obj) for obj in objects}
+        listed = {key_of(obj) for obj in objects}
         for key, (uid, _, owner) in list(self._known.get(kind, {}).items()):
             if key not in listed:
                 self._forget(kind, key, uid, owner)
@@ -113,7 +113,7 @@ class Records:
         ``quietly``: the Job need not be looked at again for it.
         """
         metadata = obj["metadata"]
-        key = _key(obj)
+        key = key_of(obj)
         version = int(metadata.get("resourceVersion") or 0)
         known = self._known.setdefault(kind, {})
         uid, before, owner = known.get(key, ("", -1, ""))
@@ -156,8 +156,8 @@ class Records:
                 self._wake_waiting()
         elif kind == PRIORITY_CLASS:
             self.priorities[name] = int(obj.get("value") or 0)
-        elif kind == PERSISTENT_VOLUME_CLAIM and _key(obj) not in self.claims:
-            self.claims.add(_key(obj))
+        elif kind == PERSISTENT_VOLUME_CLAIM and key_of(obj) not in self.claims:
+            self.claims.add(key_of(obj))
             self._wake_waiting()
         if not owner:
             return
@@ -179,7 +179,7 @@ class Records:
             record.owned[kind, name] = obj
 
     def _put_job(self, record: Record, obj: Object) -> None:
-        self._uids_by_name[_key(obj)] = record.uid
+        self._uids_by_name[key_of(obj)] = record.uid
         before, record.obj = record.obj, obj
         same_spec = before is not None and before.get("spec") == obj.get("spec")
         if same_spec and record.job and not record.malformed:
@@ -262,11 +262,6 @@ class Records:
         for record in self.by_uid.values():
             if record.job and record.job.status.state.phase in ("", "Pending", "Restarting"):
                 self._changed(record.uid)
-
-
-def _key(obj: Object) -> tuple[str, str]:
-    metadata = obj["metadata"]
-    return metadata.get("namespace", ""), metadata["name"]
 
 
 def _candidates(record: Record, task: str, index: str) -> list[tuple[Slot, PodFacts]]:

@@ -8,11 +8,10 @@ from typing import Protocol
 
 from vcjob.api.kinds import Kind
 from vcjob.api.names import GROUP_NAME
-from vcjob.api.types import Object
+from vcjob.api.types import Key, Object, key_of
 from vcjob.controller.backing_off import pause_after
 from vcjob.controller.clock import Clock
 from vcjob.controller.cluster import Cluster, ClusterError, EventType, Gone
-from vcjob.core.scheduling.booked import Key, key_of
 
 _FIRST_DELAY_SECONDS = 0.5
 _LONGEST_DELAY_SECONDS = 30.0

@@ -12,12 +12,12 @@ import asyncio
 import logging
 from collections.abc import Awaitable
 
-from vcjob.api.types import Object
+from vcjob.api.types import Key, Object
 from vcjob.controller.clock import Clock, SystemClock
 from vcjob.controller.cluster import Cluster, ClusterError, Conflict, NotFound
 from vcjob.controller.parallel import for_each
 from vcjob.core.draft import Told
-from vcjob.core.scheduling.booked import BookedGang, Key
+from vcjob.core.scheduling.booked import BookedGang
 from vcjob.core.scheduling.cluster_books import ClusterBooks
 from vcjob.core.scheduling.group_status import admitted, pending, progress, told
 from vcjob.core.scheduling.leftover import Leftover

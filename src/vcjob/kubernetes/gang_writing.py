@@ -9,12 +9,12 @@ from typing import Any
 
 from vcjob.api.kinds import POD, POD_GROUP
 from vcjob.api.names import OUT_OF_SYNC
-from vcjob.api.types import Object
+from vcjob.api.types import Key, Object
 from vcjob.controller.cluster import Cluster, ClusterError, Conflict, Invalid, NotFound
 from vcjob.controller.parallel import for_each
 from vcjob.controller.recorder import record_event
 from vcjob.core.draft import Told
-from vcjob.core.scheduling.booked import BookedGang, BookedPod, Key
+from vcjob.core.scheduling.booked import BookedGang, BookedPod
 from vcjob.core.scheduling.cluster_books import ClusterBooks
 
 AT_ONCE = 16

@@ -5,9 +5,9 @@ Lifecycle" (termination of pods).
 """
 
 from vcjob.api.kinds import POD, Kind
-from vcjob.api.types import Object
+from vcjob.api.types import Key, Object
 from vcjob.core.times import timestamp
-from vcjob.local.objects import Key, Objects, Place, owner_uids
+from vcjob.local.objects import Objects, Place, owner_uids
 
 DEFAULT_GRACE_SECONDS = 30
 _FOREGROUND = "foregroundDeletion"

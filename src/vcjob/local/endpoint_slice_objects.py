@@ -9,8 +9,7 @@ import hashlib
 from collections.abc import Iterable
 
 from vcjob.api.kinds import ENDPOINT_SLICE, POD, SERVICE
-from vcjob.api.types import Object
-from vcjob.local.following import key_of
+from vcjob.api.types import Object, key_of
 from vcjob.local.names.records import ENDED, target_of
 
 SERVICE_LABEL = "kubernetes.io/service-name"

@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Callable
 
 from vcjob.api.kinds import ENDPOINT_SLICE, POD, SERVICE, Kind
-from vcjob.api.types import Object
+from vcjob.api.types import Key, Object, key_of
 from vcjob.controller.cluster import (
     AlreadyExists,
     Cluster,
@@ -25,7 +25,7 @@ from vcjob.local.endpoint_slice_objects import (
     labels_of,
     slices_of,
 )
-from vcjob.local.following import Key, follow, key_of
+from vcjob.local.following import follow
 
 _TURN_SECONDS = 0.5
 

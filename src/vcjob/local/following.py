@@ -4,21 +4,13 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from vcjob.api.kinds import Kind
-from vcjob.api.types import Object
+from vcjob.api.types import Key, Object, key_of
 from vcjob.controller.cluster import Cluster, EventType, Gone
 
 Take = Callable[[Object, bool], Awaitable[None] | None]
 """Called with each object as it is now, and whether it is gone."""
 
 _A_TURN = 200
-
-Key = tuple[str, str]
-
-
-def key_of(obj: Object) -> Key:
-    """Namespace and name of an object."""
-    metadata = obj["metadata"]
-    return metadata.get("namespace", ""), metadata["name"]
 
 
 async def follow(

@@ -11,9 +11,9 @@ from ipaddress import IPv4Address
 from typing import Protocol
 
 from vcjob.api.kinds import NAMESPACE, NETWORK_POLICY, POD, SERVICE
-from vcjob.api.types import Object
+from vcjob.api.types import Key, Object, key_of
 from vcjob.controller.cluster import Cluster
-from vcjob.local.following import Key, follow, key_of
+from vcjob.local.following import follow
 from vcjob.local.names.records import Zone
 from vcjob.local.names.server import encode_update
 from vcjob.local.network.addresses import AddressPool

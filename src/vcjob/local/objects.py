@@ -4,12 +4,9 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 from vcjob.api.kinds import Kind
-from vcjob.api.types import Object
+from vcjob.api.types import Key, Object
 from vcjob.controller.cluster import EventType
 from vcjob.local.watches import Change, Follow, History, Wanted
-
-Key = tuple[str, str]
-"""Namespace ("" for kinds without) and name."""
 
 Place = tuple[Kind, Key]
 

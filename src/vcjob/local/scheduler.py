@@ -10,15 +10,16 @@ from typing import Protocol
 
 from vcjob.api.kinds import NODE, POD, POD_GROUP, PRIORITY_CLASS, QUEUE, Kind
 from vcjob.api.quantity import parse_quantity
-from vcjob.api.types import Object
-from vcjob.controller.cluster import AlreadyExists, Cluster, Conflict, EventType, Gone, NotFound
+from vcjob.api.types import Key, Object
+from vcjob.controller.cluster import AlreadyExists, Cluster, Conflict, NotFound
 from vcjob.core.scheduling.amounts import Amounts
-from vcjob.core.scheduling.booked import BookedGang, BookedPod, Key, key_of
+from vcjob.core.scheduling.booked import BookedGang, BookedPod
 from vcjob.core.scheduling.gangs import DEFAULT_QUEUE, ROOT, QueueLimits, admissions
 from vcjob.core.scheduling.ledger import Ledger
 from vcjob.core.scheduling.places import Gang, OneMachine, Wait, shortage
 from vcjob.core.scheduling.requests import new_queue, queue_limits
 from vcjob.core.times import timestamp
+from vcjob.local.following import follow
 
 _A_TURN = 200
 _CORDONED = "the node takes no new pods (it was cordoned): kubectl uncordon it to go on"
@@ -73,34 +74,11 @@ class Scheduler:
             tasks.create_task(self._schedule())
 
     async def _follow(self, kind: Kind, take: _Take) -> None:
-        """Hand over the objects of a kind and whatever becomes of them."""
-        known: dict[Key, Object] = {}
-        while True:
-            listed = await self._cluster.list(kind)
-            present = {key_of(obj): obj for obj in listed.items}
-            for key, obj in known.items():
-                if key not in present:
-                    take(obj, gone=True)
-            known = present
-            for obj in listed.items:
-                take(obj, gone=False)
+        def taken(obj: Object, gone: bool) -> None:
+            take(obj, gone=gone)
             self._woken.set()
-            try:
-                turn = 0
-                async for event in self._cluster.watch(kind, listed.resource_version):
-                    if event.type is EventType.BOOKMARK:
-                        continue
-                    gone = event.type is EventType.DELETED
-                    known[key_of(event.object)] = event.object
-                    if gone:
-                        del known[key_of(event.object)]
-                    take(event.object, gone=gone)
-                    self._woken.set()
-                    turn = (turn + 1) % _A_TURN
-                    if not turn:
-                        await asyncio.sleep(0)
-            except Gone:
-                continue  # too far behind: list again
+
+        await follow(self._cluster, kind, taken, listed=self._woken.set)
 
     def _take_node(self, node: Object, /, *, gone: bool) -> None:
         if node["metadata"]["name"] != self._node:

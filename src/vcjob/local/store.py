@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from vcjob.api.kinds import COMMAND, CONFIG_MAP, EVENT, POD, POD_GROUP, PRIORITY_CLASS, SECRET, Kind
-from vcjob.api.types import Object
+from vcjob.api.types import Key, Object, key_of
 from vcjob.controller.cluster import AlreadyExists, Invalid, NotFound, ObjectList
 from vcjob.core.scheduling.priorities import with_priority
 from vcjob.core.times import timestamp
 from vcjob.local.deleting import changed_owners, collect, delete, released, remove
 from vcjob.local.merge_patch import merge_patch
-from vcjob.local.objects import Disk, Key, Objects, owner_uids
+from vcjob.local.objects import Disk, Objects, owner_uids
 from vcjob.local.sharing import reuse
 from vcjob.local.updates import check_current, fresh_metadata, settled
 from vcjob.local.watches import Follow, Wanted, everything, selected_by
@@ -247,7 +247,7 @@ class Store:
         """
         obj = self._find(kind, namespace, name)
         check_current(kind, obj, uid, resource_version)
-        place = (kind, _key_of(obj))
+        place = (kind, key_of(obj))
         with self._objects.transaction(dry_run=dry_run):
             return delete(
                 self._objects,
@@ -271,7 +271,7 @@ class Store:
             wanted = settled(kind, old, admitted, subresource="", has_status=has_status)
             if wanted is old:
                 return old
-        place = (kind, _key_of(old))
+        place = (kind, key_of(old))
         with self._objects.transaction(dry_run=dry_run):
             changed = {**wanted, "metadata": dict(wanted["metadata"])}
             stored = self._objects.put(*place, changed)
@@ -321,11 +321,6 @@ def _inside(namespace: str | None, wanted: Wanted) -> Wanted:
 
 def _owners(obj: Object) -> Any:
     return obj["metadata"].get("ownerReferences")
-
-
-def _key_of(obj: Object) -> Key:
-    metadata = obj["metadata"]
-    return metadata.get("namespace", ""), metadata["name"]
 
 
 def _shown(key: Key) -> str:

@@ -8,9 +8,9 @@ import pytest
 
 from vcjob.api.kinds import POD, POD_GROUP
 from vcjob.api.names import GROUP_NAME, OUT_OF_SYNC
-from vcjob.api.types import Object
+from vcjob.api.types import Key, Object
 from vcjob.controller.cluster import Conflict, Invalid, NotFound, Unavailable
-from vcjob.core.scheduling.booked import BookedPod, Key
+from vcjob.core.scheduling.booked import BookedPod
 from vcjob.core.scheduling.cluster_books import ClusterBooks
 from vcjob.core.scheduling.gating import GATE
 from vcjob.kubernetes.gang_writing import GangWriter

@@ -5,12 +5,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from vcjob.api.types import Object
+from vcjob.api.types import Key, Object
 from vcjob.core.scheduling.amounts import NOTHING, Amounts
 from vcjob.core.scheduling.gangs import DEFAULT_QUEUE
-
-Key = tuple[str, str]
-"""Namespace and name."""
 
 _ZERO = Fraction(0)
 FINISHED = ("Succeeded", "Failed")
@@ -148,11 +145,6 @@ class BookedGang:
             name: max(self.minimum.get(name, _ZERO), self.requested.get(name, _ZERO))
             for name in names
         }
-
-
-def key_of(obj: Object) -> Key:
-    """Namespace and name of an object."""
-    return obj["metadata"].get("namespace", ""), obj["metadata"]["name"]
 
 
 def version_of(obj: Object) -> int:

@@ -12,9 +12,9 @@ from types import MappingProxyType
 import msgspec
 
 from vcjob.api.names import GROUP_NAME
-from vcjob.api.types import Job, Object
+from vcjob.api.types import Job, Key, Object, key_of
 from vcjob.core.scheduling.amounts import add
-from vcjob.core.scheduling.booked import BookedGang, BookedPod, Key, key_of
+from vcjob.core.scheduling.booked import BookedGang, BookedPod
 from vcjob.core.scheduling.fitting import Nodes
 from vcjob.core.scheduling.gangs import QueueLimits, QueueRoom, admissions, fitting_no_more
 from vcjob.core.scheduling.gating import GATE

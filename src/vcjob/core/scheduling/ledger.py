@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from fractions import Fraction
 
 from vcjob.api.names import GROUP_NAME, TASK_SPEC
-from vcjob.api.types import Object
+from vcjob.api.types import Key, Object, key_of
 from vcjob.core.scheduling.amounts import add
-from vcjob.core.scheduling.booked import BookedGang, BookedPod, Key, key_of, version_of
+from vcjob.core.scheduling.booked import BookedGang, BookedPod, version_of
 from vcjob.core.scheduling.places import Gang
 from vcjob.core.scheduling.priorities import priority_of
 from vcjob.core.scheduling.requests import amounts_of, pod_requests

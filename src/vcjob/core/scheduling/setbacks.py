@@ -7,7 +7,8 @@ once started is never taken back.
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from vcjob.core.scheduling.booked import BookedGang, BookedPod, Key
+from vcjob.api.types import Key
+from vcjob.core.scheduling.booked import BookedGang, BookedPod
 from vcjob.core.scheduling.places import Gang, Wait
 from vcjob.core.times import short_duration, timestamp
 

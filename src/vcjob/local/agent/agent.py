@@ -11,12 +11,12 @@ import logging
 import msgspec
 
 from vcjob.api.kinds import CONFIG_MAP, PERSISTENT_VOLUME_CLAIM, POD, SECRET, Kind
-from vcjob.api.types import Object
+from vcjob.api.types import Key, Object, key_of
 from vcjob.controller.cluster import ClusterError, Conflict, NotFound
 from vcjob.local.agent.inside import Inside
 from vcjob.local.agent.pod import Exits, PodLife
 from vcjob.local.agent.surroundings import Surroundings
-from vcjob.local.following import Key, follow, key_of
+from vcjob.local.following import follow
 from vcjob.local.node.messages import ContainerExited
 from vcjob.local.volumes.objects import Find
 from vcjob.local.volumes.shared import SharedFiles

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import msgspec
 
 from vcjob.api.kinds import EVENT
-from vcjob.api.types import Object
+from vcjob.api.types import Object, key_of
 from vcjob.local.apiserver import query
 from vcjob.local.apiserver.answers import LongAnswer
 from vcjob.local.apiserver.event_shapes import core_field_selector
@@ -80,7 +80,7 @@ class Lists:
             check_version(asked, self._store.version)
             wanted = selection(resource, place, asked)
             found = await self._store.select(resource.stored, place.namespace or None, wanted)
-            items = sorted(found.items, key=_name)
+            items = sorted(found.items, key=key_of)
             name, start = secrets.token_hex(8), 0
             snapshot = _Snapshot(items, found.resource_version, question)
         end = start + limit if limit else len(snapshot.items)
@@ -154,11 +154,6 @@ def too_new(version: int, current: int) -> Refused:
         causes=[Cause("ResourceVersionTooLarge", "Too large resource version")],
         details={"retryAfterSeconds": 1},
     )
-
-
-def _name(obj: Object) -> tuple[str, str]:
-    metadata = obj["metadata"]
-    return metadata.get("namespace", ""), metadata["name"]
 
 
 def _token(place: _Continue) -> str:

@@ -18,9 +18,9 @@ from pathlib import Path
 import msgspec
 
 from vcjob.api.kinds import Kind
-from vcjob.api.types import Object
+from vcjob.api.types import Key, Object
 from vcjob.controller.cluster import Invalid, StorageFailed
-from vcjob.local.objects import Key, Write
+from vcjob.local.objects import Write
 from vcjob.local.run_directory import StateUnusable
 
 FORMAT = 1
