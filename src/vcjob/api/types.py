@@ -24,6 +24,11 @@ def key_of(obj: Object) -> Key:
     return metadata.get("namespace", ""), metadata["name"]
 
 
+def all_containers(pod_spec: Object) -> tuple[Object, ...]:
+    """The containers of a pod in the order of their start: those of init first."""
+    return (*(pod_spec.get("initContainers") or ()), *(pod_spec.get("containers") or ()))
+
+
 class MalformedObject(VcjobError):
     """An object whose fields have types that the schema forbids, so that no view is possible."""
 

@@ -9,7 +9,7 @@ import msgspec
 
 from vcjob.api.kinds import POD
 from vcjob.api.names import pod_name
-from vcjob.api.types import Job, Object
+from vcjob.api.types import Job, Object, all_containers
 from vcjob.cli.exit_codes import ExitCode
 from vcjob.cli.follow import Follower
 from vcjob.cli.manifests import Loaded, LoadedJob
@@ -90,13 +90,9 @@ def _several_containers(jobs: Sequence[Object]) -> set[tuple[str, str]]:
         (job["metadata"]["namespace"], pod_name(job["metadata"]["name"], task["name"], index))
         for job in jobs
         for task in job["spec"]["tasks"]
-        if len(_containers(task["template"]["spec"])) > 1
+        if len(all_containers(task["template"]["spec"])) > 1
         for index in range(task.get("replicas", 0))
     }
-
-
-def _containers(spec: Object) -> list[Object]:
-    return [*(spec.get("initContainers") or ()), *(spec.get("containers") or ())]
 
 
 class _Output:
@@ -148,6 +144,6 @@ def _ends(job: Job, pods: Sequence[Object], engine: LocalEngine) -> Iterator[Pod
             if shown == _MOST_ENDS_SHOWN:
                 return
             shown += 1
-            named = container if len(_containers(pod["spec"])) > 1 else ""
+            named = container if len(all_containers(pod["spec"])) > 1 else ""
             said = decode(engine.last_line(metadata["namespace"], metadata["name"], container))
             yield PodEnd(short, named, reason, exit_code, said or message)

@@ -15,7 +15,7 @@ import msgspec
 from vcjob.api import names
 from vcjob.api.kinds import SUPPORTING, Kind
 from vcjob.api.problems import Problem
-from vcjob.api.types import Object
+from vcjob.api.types import Object, all_containers
 from vcjob.plugins.base import AddToPod, Argument, KeyPairNeed, Plugin, PluginError, Request
 from vcjob.plugins.draft import PodDraft
 
@@ -214,8 +214,9 @@ def _function(answer: Any) -> AddToPod | None:
 
 def _pod_spec(pod: PodDraft) -> Object:
     spec = _as_json(pod.finished_spec(), "the pod's spec")
-    containers = (*(spec.get("containers") or ()), *(spec.get("initContainers") or ()))
-    _expect(all(isinstance(one, dict) for one in containers), "containers must be objects")
+    _expect(
+        all(isinstance(one, dict) for one in all_containers(spec)), "containers must be objects"
+    )
     return spec
 
 

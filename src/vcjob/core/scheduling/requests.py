@@ -7,7 +7,7 @@ from typing import Any
 
 from vcjob.api.kinds import QUEUE
 from vcjob.api.quantity import InvalidQuantity, parse_quantity
-from vcjob.api.types import Object
+from vcjob.api.types import Object, all_containers
 from vcjob.core.scheduling.amounts import NOTHING, Amounts
 from vcjob.core.scheduling.gangs import ROOT, QueueLimits
 from vcjob.core.usage import pod_usage
@@ -29,8 +29,9 @@ def amounts_of(resources: Mapping[str, Any] | None) -> Amounts:
 
 def pod_requests(spec: Object) -> Amounts:
     """What one pod requests."""
-    containers = (*(spec.get("containers") or ()), *(spec.get("initContainers") or ()))
-    if not any(one.get("resources") for one in (*containers, spec)) and not spec.get("overhead"):
+    if not any(one.get("resources") for one in (*all_containers(spec), spec)) and not spec.get(
+        "overhead"
+    ):
         return NOTHING  # most pods of a laptop, spared the arithmetic
     try:
         usage = pod_usage(spec)

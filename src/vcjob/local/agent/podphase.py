@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from vcjob.api.quantity import parse_quantity
-from vcjob.api.types import Object
+from vcjob.api.types import Object, all_containers
 from vcjob.core.times import timestamp
 
 
@@ -231,7 +231,7 @@ def _conditions(
 
 def qos_class(pod_spec: Object) -> str:
     """The pod's quality of service class: Guaranteed, Burstable or BestEffort."""
-    containers = [*(pod_spec.get("initContainers") or ()), *(pod_spec.get("containers") or ())]
+    containers = all_containers(pod_spec)
     any_given, all_equal = False, True
     for container in containers:
         resources = container.get("resources") or {}

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from vcjob.api.types import Object
+from vcjob.api.types import Object, all_containers
 from vcjob.local.node.identity import IdMaps
 
 _HOST_NAMESPACES = {
@@ -23,7 +23,7 @@ def _not_granted(spec: Object, maps: IdMaps) -> Iterator[str]:
         if spec.get(field):
             yield f"{field} is not granted: {instead}"
     yield from _identity(spec.get("securityContext") or {}, maps)
-    for container in (*(spec.get("initContainers") or ()), *(spec.get("containers") or ())):
+    for container in all_containers(spec):
         context: dict[str, Any] = container.get("securityContext") or {}
         if context.get("privileged"):
             yield "privileged is not granted: containers have a runtime's default capabilities"

@@ -14,7 +14,7 @@ import tempfile
 import time
 
 from vcjob.local.sandbox.paths import remove_tree
-from vcjob.local.volumes.content import Files
+from vcjob.local.volumes.content import File, Files
 
 CURRENT = "..data"
 _NEXT = "..data_tmp"
@@ -87,13 +87,17 @@ def _holds(directory: str, files: Files) -> bool:
             path = os.path.join(folder, name)
             relative = os.path.relpath(path, current)
             file = files.get(relative)
-            if file is None or stat.S_IMODE(os.stat(path).st_mode) != file.mode:
-                return False
-            try:
-                with open(path, "rb") as there:
-                    if there.read() != file.data:
-                        return False
-            except PermissionError:  # a mode without a right to read, and we are not root
+            if file is None or not _is_as_wanted(path, file):
                 return False
             found.add(relative)
     return found == files.keys()
+
+
+def _is_as_wanted(path: str, file: File) -> bool:
+    if stat.S_IMODE(os.stat(path).st_mode) != file.mode:
+        return False
+    try:
+        with open(path, "rb") as there:
+            return there.read() == file.data
+    except PermissionError:  # a mode without a right to read, and we are not root
+        return False

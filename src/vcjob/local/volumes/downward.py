@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Mapping
 
 from vcjob.api.quantity import InvalidQuantity, parse_quantity
-from vcjob.api.types import Object
+from vcjob.api.types import Object, all_containers
 from vcjob.local.volumes.objects import MissingReference
 
 _SUBSCRIPT = re.compile(r"metadata\.(?P<map>labels|annotations)\['(?P<key>[^']+)'\]")
@@ -113,8 +113,7 @@ def resource_field(
 
 
 def _container(pod: Object, name: str) -> Object | None:
-    spec = _spec(pod)
-    for container in (*(spec.get("initContainers") or ()), *(spec.get("containers") or ())):
+    for container in all_containers(_spec(pod)):
         if container.get("name") == name:
             found: Object = container
             return found
