@@ -403,10 +403,7 @@ class Lives(RuleBasedStateMachine):
         self.cluster.arm(None)
         for _ in range(30):
             await s.settle()
-            await s.admit()
-            await s.settle()
-            await s.run_pending()
-            await s.settle()
+            await s.run_all()
             await s.end_running()
             await s.advance(100)
             status = await self._status()

@@ -209,6 +209,19 @@ class Simulation:
             if pod["status"]["phase"] == "Pending":
                 await self.run_pod(pod["metadata"]["name"])
 
+    async def run_all(self) -> None:
+        """Admit what waits, and have all pods run."""
+        await self.admit()
+        await self.settle()
+        await self.run_pending()
+        await self.settle()
+
+    async def run_job(self, job: Object) -> None:
+        """Create a Job and have all of its pods run."""
+        await self.create_job(job)
+        await self.settle()
+        await self.run_all()
+
     async def end_pod(self, name: str, exit_code: int = 0) -> None:
         """Play the node: a pod's container has ended."""
         ended = {"terminated": {"exitCode": exit_code, "finishedAt": timestamp(self.clock.now())}}

@@ -48,7 +48,8 @@ async def ls(
     listed = await target.cluster.list(JOB, namespace, selector=selector)
     jobs = [obj for obj in listed.items if _is_chosen(obj, queue, phase)]
     where = "" if all_namespaces else f' in namespace "{target.namespace}"'
-    _print(jobs, output, f"Jobs{where}", lambda wide: _print_jobs(jobs, wide, all_namespaces))
+    what = "such Jobs" if selector or queue or phase else "Jobs"
+    _print(jobs, output, f"{what}{where}", lambda wide: _print_jobs(jobs, wide, all_namespaces))
     return ExitCode.COMPLETED
 
 

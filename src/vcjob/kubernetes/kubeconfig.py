@@ -41,9 +41,11 @@ def read_kubeconfig(files: Sequence[Path], context: str = "") -> Server:
     config = _Config(files)
     name = context or config.current
     if not name:
+        names = ", ".join(sorted(config.sections["contexts"]))
+        if not names:
+            raise KubeconfigError(f"{config.shown} has no context, so it names no cluster")
         raise KubeconfigError(
-            f"{config.shown} sets no current-context; name one with --context: "
-            f"{', '.join(sorted(config.sections['contexts'])) or 'there is none'}"
+            f"{config.shown} sets no current-context; name one with --context: {names}"
         )
     chosen, _ = config.find("contexts", name, f"context {name!r}")
     cluster_name = config.text(chosen, "cluster", f"context {name!r}")

@@ -116,12 +116,7 @@ def test_a_tf_config_that_linux_would_not_pass_is_left_out_with_an_event() -> No
 def test_a_job_that_has_ended_is_not_warned_of_again() -> None:
     async def story(world: Simulation) -> None:
         manifest = job({"tensorflow": []}, other=1, more=1)
-        await world.create_job(manifest)
-        await world.settle()
-        await world.admit()
-        await world.settle()
-        await world.run_pending()
-        await world.settle()
+        await world.run_job(manifest)
         await world.end_running()
         await world.settle()
         assert await world.phase("j") == "Completed"

@@ -38,24 +38,10 @@ def policy(event: str, action: str, **more: Any) -> list[Object]:
     return [{"event": event, "action": action, **more}]
 
 
-async def up(world: Simulation, manifest: Object) -> None:
-    """Create a Job and have all of its pods run."""
-    await world.create_job(manifest)
-    await world.settle()
-    await run_all(world)
-
-
-async def run_all(world: Simulation) -> None:
-    await world.admit()
-    await world.settle()
-    await world.run_pending()
-    await world.settle()
-
-
 def test_p52_completing_ends_when_the_last_pod_has_used_up_its_grace() -> None:
     async def story(world: Simulation) -> None:
         driver = task("driver", 1, policies=policy("TaskCompleted", "CompleteJob"))
-        await up(world, job(driver, task("worker", 1)))
+        await world.run_job(job(driver, task("worker", 1)))
         await world.end_pod("lc-driver-0")
         await world.settle(finish_pods=False)
         await world.advance(90, finish_pods=False)
@@ -70,7 +56,7 @@ def test_p52_completing_ends_when_the_last_pod_has_used_up_its_grace() -> None:
 def test_p53_completion_is_no_retry() -> None:
     async def story(world: Simulation) -> None:
         done = task("worker", 1, policies=policy("TaskCompleted", "CompleteJob"))
-        await up(world, job(task("ps", 1), done, maxRetry=1))
+        await world.run_job(job(task("ps", 1), done, maxRetry=1))
         await world.end_pod("lc-worker-0")
         await world.settle()
         status = await world.status("lc")
@@ -84,13 +70,13 @@ def test_p57_max_retry_0_means_3_and_the_failed_pod_of_the_last_attempt_stays() 
     async def story(world: Simulation) -> None:
         manifest = job(policies=policy("PodFailed", "RestartJob"))
         manifest["spec"]["maxRetry"] = 0  # as if no webhook had filled it in
-        await up(world, manifest)
+        await world.run_job(manifest)
         for attempt in (1, 2):
             await world.end_pod("lc-worker-0", exit_code=7)
             await world.settle()
             assert await world.phase("lc") == "Restarting"
             assert (await world.status("lc"))["retryCount"] == attempt
-            await run_all(world)
+            await world.run_all()
             assert await world.phase("lc") == "Running"
         await world.end_pod("lc-worker-0", exit_code=7)
         await world.settle()
@@ -104,14 +90,14 @@ def test_p57_max_retry_0_means_3_and_the_failed_pod_of_the_last_attempt_stays() 
 
 def test_p59_a_resume_is_no_retry() -> None:
     async def story(world: Simulation) -> None:
-        await up(world, job(maxRetry=3))
+        await world.run_job(job(maxRetry=3))
         for _ in range(4):
             await world.command("lc", "AbortJob")
             await world.settle()
             assert await world.phase("lc") == "Aborted"
             await world.command("lc", "ResumeJob")
             await world.settle()
-            await run_all(world)
+            await world.run_all()
             assert await world.phase("lc") == "Running"
         assert (await world.status("lc")).get("retryCount", 0) == 0
 
@@ -120,14 +106,14 @@ def test_p59_a_resume_is_no_retry() -> None:
 
 def test_p60_the_annotation_suspends_and_resumes() -> None:
     async def story(world: Simulation) -> None:
-        await up(world, job())
+        await world.run_job(job())
         await world.patch_job("lc", {"metadata": {"annotations": {SUSPEND: "true"}}})
         await world.settle()
         assert await world.phase("lc") == "Aborted"
         assert await world.pod_names() == []
         await world.patch_job("lc", {"metadata": {"annotations": {SUSPEND: None}}})
         await world.settle()
-        await run_all(world)
+        await world.run_all()
         assert await world.phase("lc") == "Running"
 
     simulated(story)
@@ -149,12 +135,12 @@ def test_p60_a_job_may_be_created_suspended() -> None:
 
 def test_p60_of_annotation_and_command_the_latest_change_wins() -> None:
     async def story(world: Simulation) -> None:
-        await up(world, job())
+        await world.run_job(job())
         await world.patch_job("lc", {"metadata": {"annotations": {SUSPEND: "true"}}})
         await world.settle()
         await world.command("lc", "ResumeJob")
         await world.settle()
-        await run_all(world)
+        await world.run_all()
         assert await world.phase("lc") == "Running"
         await world.advance(600)
         assert await world.phase("lc") == "Running"
@@ -166,7 +152,7 @@ def test_p60_of_annotation_and_command_the_latest_change_wins() -> None:
 def test_p61_restarts_of_containers_are_counted_for_each_pod(restarts: int) -> None:
     async def story(world: Simulation) -> None:
         worker = task(restart="OnFailure", maxRetry=3, policies=policy("TaskFailed", "AbortJob"))
-        await up(world, job(worker))
+        await world.run_job(job(worker))
         for pod in ("lc-worker-0", "lc-worker-1"):
             await world.restart_containers(pod, restarts)
         await world.settle()
@@ -179,7 +165,7 @@ def test_p62_a_task_that_failed_is_restarted_after_the_timeout() -> None:
     async def story(world: Simulation) -> None:
         failed = policy("TaskFailed", "RestartTask", timeout="10s")
         worker = task(restart="OnFailure", maxRetry=2, policies=failed)
-        await up(world, job(worker, task("ps", 1)))
+        await world.run_job(job(worker, task("ps", 1)))
         await world.restart_containers("lc-worker-0", 2)
         await world.settle()
         await world.advance(9)
@@ -196,7 +182,7 @@ def test_p62_a_task_that_failed_is_restarted_after_the_timeout() -> None:
 def test_p63_an_exit_code_counts_though_the_container_is_restarted() -> None:
     async def story(world: Simulation) -> None:
         policies = [{"exitCode": 3, "action": "TerminateJob"}]
-        await up(world, job(task(restart="OnFailure"), policies=policies))
+        await world.run_job(job(task(restart="OnFailure"), policies=policies))
         await world.restart_containers("lc-worker-0", 1, exit_code=4)
         await world.settle()
         assert await world.phase("lc") == "Running"
@@ -238,7 +224,7 @@ async def _restart_often(world: Simulation) -> None:
 def test_p64_restart_task_answers_every_event_of_a_pod(event: str, happens: Any) -> None:
     async def story(world: Simulation) -> None:
         worker = task(policies=policy(event, "RestartTask"))
-        await up(world, job(worker, task("ps", 1)))
+        await world.run_job(job(worker, task("ps", 1)))
         await happens(world)
         await world.settle()
         pods = {
@@ -254,7 +240,7 @@ def test_p64_an_event_of_the_podgroup_that_concerns_no_task_restarts_none_and_do
     None
 ):
     async def story(world: Simulation) -> None:
-        await up(world, job(policies=policy("Unknown", "RestartTask")))
+        await world.run_job(job(policies=policy("Unknown", "RestartTask")))
         await world.admit("Unknown")
         await world.settle()
         before = world.store.version
@@ -299,7 +285,7 @@ def test_p68_pods_that_stay_pending_are_restarted_after_the_timeout(
 
 def test_p70_scaling_down_evicts_nobody() -> None:
     async def story(world: Simulation) -> None:
-        await up(world, job(policies=policy("PodEvicted", "RestartJob")))
+        await world.run_job(job(policies=policy("PodEvicted", "RestartJob")))
         smaller = [task(replicas=1, minAvailable=1, maxRetry=3)]
         await world.patch_job("lc", {"spec": {"tasks": smaller, "minAvailable": 1}})
         await world.settle()
@@ -314,7 +300,7 @@ def test_p70_scaling_down_evicts_nobody() -> None:
 @pytest.mark.parametrize("happens", [_fail, _evict])
 def test_p72_what_happened_while_no_controller_ran_is_acted_on(happens: Any) -> None:
     async def story(world: Simulation) -> None:
-        await up(world, job(policies=policy("*", "RestartJob")))
+        await world.run_job(job(policies=policy("*", "RestartJob")))
         await world.crash()
         await happens(world)
         await world.finish_terminating()
@@ -329,7 +315,7 @@ def test_p72_what_happened_while_no_controller_ran_is_acted_on(happens: Any) -> 
 
 def test_p72_timers_go_on_while_no_controller_runs() -> None:
     async def story(world: Simulation) -> None:
-        await up(world, job(policies=policy("PodFailed", "RestartJob", timeout="60s")))
+        await world.run_job(job(policies=policy("PodFailed", "RestartJob", timeout="60s")))
         await world.end_pod("lc-worker-0", exit_code=1)
         await world.settle()
         await world.crash()
@@ -343,12 +329,12 @@ def test_p72_timers_go_on_while_no_controller_runs() -> None:
 
 def test_p76_a_job_whose_pods_are_pending_again_is_pending() -> None:
     async def story(world: Simulation) -> None:
-        await up(world, job())
+        await world.run_job(job())
         assert await world.phase("lc") == "Running"
         await world.delete_pod("lc-worker-0")
         await world.settle()
         assert await world.phase("lc") == "Pending"
-        await run_all(world)
+        await world.run_all()
         assert await world.phase("lc") == "Running"
 
     simulated(story)
@@ -371,7 +357,7 @@ def test_p77_a_job_whose_pods_all_ended_ends_from_pending_too(exit_code: int, ph
 
 def test_p78_scaled_to_nothing_and_back() -> None:
     async def story(world: Simulation) -> None:
-        await up(world, job())
+        await world.run_job(job())
         none = [task(replicas=0, minAvailable=0, maxRetry=3)]
         await world.patch_job("lc", {"spec": {"tasks": none, "minAvailable": 0}})
         await world.settle()
@@ -380,7 +366,7 @@ def test_p78_scaled_to_nothing_and_back() -> None:
         some = [task(replicas=1, minAvailable=1, maxRetry=3)]
         await world.patch_job("lc", {"spec": {"tasks": some, "minAvailable": 1}})
         await world.settle()
-        await run_all(world)
+        await world.run_all()
         await world.end_running()
         await world.settle()
         assert await world.phase("lc") == "Completed"
@@ -402,7 +388,7 @@ def test_p82_jobs_that_wait_for_their_dependencies_hold_up_nobody() -> None:
             waiting["metadata"]["name"] = f"waits-{number}"
             await world.create_job(waiting)
         await world.settle()
-        await up(world, job())
+        await world.run_job(job())
         await world.end_pod("lc-worker-0")
         await world.end_pod("lc-worker-1")
         await world.settle()
@@ -452,7 +438,7 @@ def test_p100_what_the_gang_waits_for_is_told_with_its_numbers() -> None:
 
 def test_p105_pods_of_a_job_that_ended_stay_unless_a_time_to_live_is_given() -> None:
     async def story(world: Simulation) -> None:
-        await up(world, job())
+        await world.run_job(job())
         await world.end_running()
         await world.settle()
         await world.advance(1_000_000)
@@ -463,7 +449,7 @@ def test_p105_pods_of_a_job_that_ended_stay_unless_a_time_to_live_is_given() -> 
 
 def test_p105_a_time_to_live_takes_the_job_and_all_of_it_away() -> None:
     async def story(world: Simulation) -> None:
-        await up(world, job(ttlSecondsAfterFinished=60))
+        await world.run_job(job(ttlSecondsAfterFinished=60))
         await world.end_running()
         await world.settle()
         await world.advance(59)

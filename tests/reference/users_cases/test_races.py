@@ -37,20 +37,6 @@ def job(name: str = "lc", **spec: Any) -> Object:
     )
 
 
-async def up(world: Simulation, manifest: Object) -> None:
-    """Create a Job and have all of its pods run."""
-    await world.create_job(manifest)
-    await world.settle()
-    await run_all(world)
-
-
-async def run_all(world: Simulation) -> None:
-    await world.admit()
-    await world.settle()
-    await world.run_pending()
-    await world.settle()
-
-
 async def uid_of(world: Simulation, name: str = "lc") -> str:
     uid: str = (await world.job(name))["metadata"]["uid"]
     return uid
@@ -68,13 +54,13 @@ async def delete_job(world: Simulation) -> None:
 def test_p85_what_happens_to_a_namesakes_pods_decides_nothing(event: str) -> None:
     async def story(world: Simulation) -> None:
         manifest = job(policies=[{"event": event, "action": "TerminateJob"}])
-        await up(world, manifest)
+        await world.run_job(manifest)
         await delete_job(world)
         await world.create_job(manifest)
         await world.settle(finish_pods=False)
         await world.end_pod("lc-worker-0", exit_code=1)  # of the old one
         await world.settle()
-        await run_all(world)
+        await world.run_all()
         assert await world.phase("lc") == "Running"
         assert await owners(world) == {await uid_of(world)}
 
@@ -84,7 +70,7 @@ def test_p85_what_happens_to_a_namesakes_pods_decides_nothing(event: str) -> Non
 def test_p86_p88_deleted_and_created_again_and_again_while_old_pods_use_up_their_grace() -> None:
     async def story(world: Simulation) -> None:
         for _ in range(4):
-            await up(world, job())
+            await world.run_job(job())
             await delete_job(world)
             await world.advance(5, finish_pods=False)
         await world.create_job(job())
@@ -94,7 +80,7 @@ def test_p86_p88_deleted_and_created_again_and_again_while_old_pods_use_up_their
         assert await uid_of(world) not in await owners(world)
         assert await world.phase("lc") == "Pending"
         await world.settle()
-        await run_all(world)
+        await world.run_all()
         assert await world.phase("lc") == "Running"
         assert await owners(world) == {await uid_of(world)}
 
@@ -103,7 +89,7 @@ def test_p86_p88_deleted_and_created_again_and_again_while_old_pods_use_up_their
 
 def test_p87_a_job_that_waits_for_a_namesakes_pods_says_so() -> None:
     async def story(world: Simulation) -> None:
-        await up(world, job())
+        await world.run_job(job())
         await delete_job(world)
         await world.create_job(job())
         await world.settle(finish_pods=False)
@@ -114,7 +100,7 @@ def test_p87_a_job_that_waits_for_a_namesakes_pods_says_so() -> None:
         assert "deleted Job of the same name" in state["message"]
         assert any(text.startswith("WaitingForLeftovers") for text in await world.messages())
         await world.settle()
-        await run_all(world)
+        await world.run_all()
         assert (await world.status("lc"))["state"].get("reason", "") == ""
 
     simulated(story)
@@ -125,7 +111,7 @@ def test_p89_a_pending_job_is_deleted_and_created_again() -> None:
         await world.create_job(job())
         await world.settle()
         await delete_job(world)
-        await up(world, job())
+        await world.run_job(job())
         assert await world.phase("lc") == "Running"
         assert await owners(world) == {await uid_of(world)}
 
@@ -159,10 +145,10 @@ def test_p92_a_restart_in_a_queue_of_ones_own() -> None:
     async def story(world: Simulation) -> None:
         await world.store.create(QUEUE, {"metadata": {"name": "mine"}, "spec": {"weight": 1}})
         policies = [{"event": "PodFailed", "action": "RestartJob"}]
-        await up(world, job(queue="mine", policies=policies))
+        await world.run_job(job(queue="mine", policies=policies))
         await world.end_pod("lc-worker-1", exit_code=1)
         await world.settle()
-        await run_all(world)
+        await world.run_all()
         assert await world.phase("lc") == "Running"
 
     simulated(story)
@@ -189,7 +175,7 @@ def test_p92_whatever_stands_in_the_status_the_job_goes_on(status: Object) -> No
         await world.store.patch(JOB, "default", "lc", {"status": status}, subresource="status")
         await world.start()
         await world.settle()
-        await run_all(world)
+        await world.run_all()
         assert await world.phase("lc") == "Running"
         assert (await world.status("lc"))["running"] == 2
         await world.end_running()
@@ -203,7 +189,7 @@ def test_p92_what_is_no_job_at_all_disturbs_no_other() -> None:
     async def story(world: Simulation) -> None:
         await world.create_job({"metadata": {"name": "odd"}, "spec": {"tasks": "many"}})
         await world.create_job({"metadata": {"name": "empty"}})
-        await up(world, job())
+        await world.run_job(job())
         assert await world.phase("lc") == "Running"
         for name, wrong in (("odd", "cannot be read"), ("empty", "has no spec")):
             state = (await world.status(name))["state"]
@@ -248,7 +234,7 @@ def test_numbers_that_do_not_go_together_are_told_until_they_are_put_right(
         await _other_job_runs(world)
         await world.patch_job("lc", {"spec": with_numbers(right)["spec"]})
         await world.settle()
-        await run_all(world)
+        await world.run_all()
         assert await world.phase("lc") == "Running"
 
     simulated(story)
@@ -258,7 +244,7 @@ def test_numbers_that_do_not_go_together_are_told_until_they_are_put_right(
 def test_pods_of_a_job_that_can_no_longer_be_read_stay_until_it_can(crash: bool) -> None:
     async def story(world: Simulation) -> None:
         manifest = job(policies=[{"event": "PodEvicted", "action": "RestartJob"}])
-        await up(world, manifest)
+        await world.run_job(manifest)
         before = [pod["metadata"]["uid"] for pod in await world.pods()]
         await world.patch_job("lc", {"spec": {"tasks": "many"}})
         await world.settle()
@@ -300,7 +286,7 @@ def test_p93_no_job_of_many_is_forgotten() -> None:
         for name in names:
             await world.create_job(job(name))
         await world.settle()
-        await run_all(world)
+        await world.run_all()
         await world.end_running()
         await world.settle()
         assert {await world.phase(name) for name in names} == {"Completed"}
@@ -324,7 +310,7 @@ def test_p94_a_claim_is_made_once_though_something_after_it_fails() -> None:
         assert await world.pod_names() == []
         world.cluster.before_create.clear()
         await world.advance(120)
-        await run_all(world)
+        await world.run_all()
         assert await world.phase("lc") == "Running"
         assert len((await world.store.list(PERSISTENT_VOLUME_CLAIM)).items) == 1
 
@@ -333,7 +319,7 @@ def test_p94_a_claim_is_made_once_though_something_after_it_fails() -> None:
 
 def test_p97_nothing_is_written_when_nothing_has_changed() -> None:
     async def story(world: Simulation) -> None:
-        await up(world, job())
+        await world.run_job(job())
         label = {"metadata": {"labels": {"unrelated": "yes"}}}
         await world.store.patch(POD, "default", "lc-worker-0", label)
         before = world.store.version
@@ -346,7 +332,7 @@ def test_p97_nothing_is_written_when_nothing_has_changed() -> None:
 
 def test_p97_a_controller_that_starts_anew_writes_nothing_either() -> None:
     async def story(world: Simulation) -> None:
-        await up(world, job())
+        await world.run_job(job())
         before = world.store.version
         await world.crash()
         await world.start()
@@ -359,7 +345,7 @@ def test_p97_a_controller_that_starts_anew_writes_nothing_either() -> None:
 @pytest.mark.parametrize("kind", [CONFIG_MAP, SERVICE])
 def test_objects_that_somebody_deletes_or_changes_are_put_right(kind: Kind) -> None:
     async def story(world: Simulation) -> None:
-        await up(world, job())
+        await world.run_job(job())
         name = "lc-svc" if kind == CONFIG_MAP else "lc"
         right = await world.store.get(kind, "default", name)
         changed: Object = {"data": {"worker.host": "nobody"}, "spec": {"selector": {"a": "b"}}}
@@ -398,7 +384,7 @@ def test_an_object_of_somebody_else_is_left_alone_and_the_job_goes_on_when_it_go
         assert there["data"] == {"keep": "me"}
         await world.store.delete(CONFIG_MAP, "default", "lc-svc")
         await world.advance(120)
-        await run_all(world)
+        await world.run_all()
         assert await world.phase("lc") == "Running"
 
     simulated(story)
@@ -418,7 +404,7 @@ def test_a_pod_of_somebody_else_is_left_alone_too() -> None:
         assert "pod lc-worker-1" in (await world.status("lc"))["state"]["message"].lower()
         await world.delete_pod("lc-worker-1")
         await world.advance(120)
-        await run_all(world)
+        await world.run_all()
         assert await world.phase("lc") == "Running"
 
     simulated(story)
@@ -438,7 +424,7 @@ async def _is_told(world: Simulation, reason: str, *words: str) -> None:
 async def _other_job_runs(world: Simulation) -> None:
     await world.create_job({**job(), "metadata": {"name": "other"}})
     await world.settle()
-    await run_all(world)
+    await world.run_all()
     assert await world.phase("other") == "Running"
 
 
@@ -450,7 +436,7 @@ def test_a_queue_that_does_not_exist_is_named_and_waited_for() -> None:
         await _other_job_runs(world)
         await world.store.create(QUEUE, {"metadata": {"name": "later"}, "spec": {"weight": 1}})
         await world.settle()
-        await run_all(world)
+        await world.run_all()
         assert await world.phase("lc") == "Running"
 
     simulated(story)
@@ -477,7 +463,7 @@ def test_a_plugin_that_cannot_work_is_named_until_the_job_is_put_right(
         right = dict.fromkeys(plugins) | {"svc": []}
         await world.patch_job("lc", {"spec": {"plugins": right}})
         await world.settle()
-        await run_all(world)
+        await world.run_all()
         assert await world.phase("lc") == "Running"
 
     simulated(story)

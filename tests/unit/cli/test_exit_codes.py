@@ -2,7 +2,7 @@
 
 import pytest
 
-from vcjob.cli.exit_codes import ExitCode, of_phases
+from vcjob.cli.exit_codes import of_phases
 
 
 @pytest.mark.parametrize(
@@ -21,16 +21,3 @@ from vcjob.cli.exit_codes import ExitCode, of_phases
 )
 def test_a_run_ends_with_the_worst_of_its_jobs(phases: list[str], code: int) -> None:
     assert of_phases(phases) == code
-
-
-def test_exit_codes_are_the_documented_numbers() -> None:
-    assert {code.name: code.value for code in ExitCode} == {
-        "COMPLETED": 0,
-        "FAILED": 1,
-        "WRONG_USAGE": 2,
-        "MANIFEST_REFUSED": 3,
-        "MACHINE_CANNOT": 4,
-        "TERMINATED": 5,
-        "ABORTED": 6,
-        "INTERRUPTED": 130,
-    }

@@ -107,12 +107,7 @@ async def running(world: Simulation) -> Refusing:
     cluster = world.cluster
     assert isinstance(cluster, Refusing)
     cluster.now = world.clock.now
-    await world.create_job(job())
-    await world.settle()
-    await world.admit()
-    await world.settle()
-    await world.run_pending()
-    await world.settle()
+    await world.run_job(job())
     return cluster
 
 

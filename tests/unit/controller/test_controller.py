@@ -22,22 +22,13 @@ def job(name: str = "lc", replicas: int = 2, **spec: Any) -> Object:
     return apply_defaults({"metadata": {"name": name}, "spec": {"tasks": [task], **spec}})
 
 
-async def run(world: Simulation, obj: Object) -> None:
-    await world.create_job(obj)
-    await world.settle()
-    await world.admit()
-    await world.settle()
-    await world.run_pending()
-    await world.settle()
-
-
 def on(event: str, action: str) -> list[Object]:
     return [{"event": event, "action": action}]
 
 
 def test_a_pod_that_was_taken_from_its_job_is_left_alone_and_named() -> None:
     async def story(world: Simulation) -> None:
-        await run(world, job())
+        await world.run_job(job())
         orphan = {"metadata": {"ownerReferences": []}}
         await world.store.patch(POD, "default", "lc-worker-1", orphan)
         await world.settle()
@@ -56,7 +47,7 @@ def test_a_pod_that_was_taken_from_its_job_is_left_alone_and_named() -> None:
 
 def test_a_pod_that_its_node_evicts_gives_one_event_though_somebody_deletes_it_later() -> None:
     async def story(world: Simulation) -> None:
-        await run(world, job(policies=on("PodFailed", "RestartJob")))
+        await world.run_job(job(policies=on("PodFailed", "RestartJob")))
         evicted = {"status": {"phase": "Failed", "reason": "Evicted"}}
         await world.store.patch(POD, "default", "lc-worker-0", evicted, subresource="status")
         await world.settle()
@@ -68,7 +59,7 @@ def test_a_pod_that_its_node_evicts_gives_one_event_though_somebody_deletes_it_l
 
 def test_an_evicted_pod_is_restarted_once() -> None:
     async def story(world: Simulation) -> None:
-        await run(world, job(policies=on("PodEvicted", "RestartPod")))
+        await world.run_job(job(policies=on("PodEvicted", "RestartPod")))
         evicted = {"status": {"phase": "Failed", "reason": "Evicted"}}
         await world.store.patch(POD, "default", "lc-worker-0", evicted, subresource="status")
         await world.settle()
@@ -83,7 +74,7 @@ def test_a_claims_name_is_written_into_the_job_and_again_when_an_apply_erases_it
     async def story(world: Simulation) -> None:
         claim = {"resources": {"requests": {"storage": "1Gi"}}}
         volumes = [{"mountPath": "/data", "volumeClaim": claim}]
-        await run(world, job(volumes=volumes))
+        await world.run_job(job(volumes=volumes))
         name = (await world.job("lc"))["spec"]["volumes"][0]["volumeClaimName"]
         assert await world.exists(PERSISTENT_VOLUME_CLAIM, name)
         await world.patch_job("lc", {"spec": {"volumes": volumes}})
@@ -99,7 +90,7 @@ def test_jobs_of_a_queue_on_several_clusters_are_marked_and_so_are_their_pods() 
         spread = {"metadata": {"name": "wide"}, "spec": {"extendClusters": [{"name": "other"}]}}
         await world.store.create(QUEUE, spread)
         await world.settle()
-        await run(world, job(queue="wide"))
+        await world.run_job(job(queue="wide"))
         assert (await world.job("lc"))["metadata"]["annotations"][JOB_FORWARDING] == "true"
         pods = await world.pods()
         assert {pod["metadata"]["annotations"][JOB_FORWARDING] for pod in pods} == {"true"}
@@ -111,7 +102,7 @@ def test_the_next_try_comes_the_later_the_more_have_failed() -> None:
     async def story(world: Simulation) -> None:
         foreign = {"metadata": {"name": "lc-worker-0"}, "spec": {"containers": []}}
         await world.store.create(POD, foreign)
-        await run(world, job())
+        await world.run_job(job())
         assert world.controller is not None
         waits: list[float] = []
         for _ in range(8):
@@ -200,7 +191,7 @@ def test_no_pod_of_a_new_attempt_is_made_beside_one_of_the_old() -> None:
     """docs/compatibility.md row 21: Volcano makes them where minAvailable allows it."""
 
     async def story(world: Simulation) -> None:
-        await run(world, job(minAvailable=1, policies=on("PodFailed", "RestartJob")))
+        await world.run_job(job(minAvailable=1, policies=on("PodFailed", "RestartJob")))
         await world.end_pod("lc-worker-0", 1)
         await world.settle(finish_pods=False)
         await world.admit()
@@ -228,7 +219,7 @@ def test_no_pod_of_a_new_attempt_is_made_beside_one_of_the_old() -> None:
 )
 def test_events_tell_how_a_job_ended(exit_code: int, reason: str, message: str) -> None:
     async def story(world: Simulation) -> None:
-        await run(world, job())
+        await world.run_job(job())
         await world.end_running(exit_code)
         await world.settle()
         told = [event["message"] for event in await world.events() if event["reason"] == reason]
@@ -241,7 +232,7 @@ def test_events_tell_how_a_job_ended(exit_code: int, reason: str, message: str) 
 def test_events_say_which_policy_which_pod_and_which_exit_code() -> None:
     async def story(world: Simulation) -> None:
         policy = {"exitCode": 9, "action": "RestartPod"}
-        await run(world, job(policies=[policy]))
+        await world.run_job(job(policies=[policy]))
         await world.end_pod("lc-worker-1", 9)
         await world.settle()
         assert (
@@ -259,7 +250,7 @@ def test_the_failed_pod_of_the_last_attempt_stays(action: str) -> None:
     async def story(world: Simulation) -> None:
         obj = job(policies=on("PodFailed", action), maxRetry=1)
         obj["spec"]["tasks"][0]["partitionPolicy"] = {"totalPartitions": 2, "partitionSize": 1}
-        await run(world, obj)
+        await world.run_job(obj)
         await world.end_pod("lc-worker-0", 7)
         await world.settle()
         assert await world.phase("lc") == "Failed"
@@ -276,7 +267,7 @@ def test_a_restart_of_pods_that_there_are_not_is_told_once(
 ) -> None:
     async def story(world: Simulation) -> None:
         policy = {"event": "Unknown", "action": action, **({"timeout": timeout} if timeout else {})}
-        await run(world, job(policies=[policy]))
+        await world.run_job(job(policies=[policy]))
 
         async def count() -> int:
             warnings = [e["count"] for e in await world.events() if e["reason"] == action]
@@ -326,7 +317,7 @@ def test_pods_that_stay_pending_ask_once_for_the_restart_of_a_partition_that_the
 
 def test_a_pod_that_succeeded_and_went_before_the_next_look_is_not_made_again() -> None:
     async def story(world: Simulation) -> None:
-        await run(world, job())
+        await world.run_job(job())
         await world.end_pod("lc-worker-0")
         await world.delete_pod("lc-worker-0")
         await world.finish_terminating()
@@ -344,7 +335,7 @@ def test_what_happened_to_pods_of_an_earlier_version_is_no_event() -> None:
         policies = [
             {"exitCode": 3, "action": "RestartJob"}, {"exitCode": 4, "action": "AbortJob"}
         ]  # fmt: skip
-        await run(world, job(policies=policies))
+        await world.run_job(job(policies=policies))
         await world.end_pod("lc-worker-0", 3)
         await world.end_pod("lc-worker-1", 4)
         await world.settle()
@@ -359,7 +350,7 @@ def test_a_completed_task_without_partitions_asks_once_for_the_restart_of_one() 
         obj = job(policies=on("TaskCompleted", "RestartPartition"))
         waiting = {**obj["spec"]["tasks"][0], "name": "other", "policies": on("*", "ResumeJob")}
         obj["spec"]["tasks"].append(waiting)
-        await run(world, obj)
+        await world.run_job(obj)
         for index in range(2):
             await world.end_pod(f"lc-worker-{index}")
         for number in range(5):
@@ -408,7 +399,7 @@ def test_one_is_told_as_one(replicas: int, ended: bool, restarts: int, says: str
     async def story(world: Simulation) -> None:
         obj = job(replicas=replicas, policies=on("*", "CompleteJob"))
         obj["spec"]["tasks"][0]["maxRetry"] = max(restarts, 1)
-        await run(world, obj)
+        await world.run_job(obj)
         if ended:
             await world.end_running()
         else:

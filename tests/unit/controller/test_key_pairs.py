@@ -35,15 +35,6 @@ def job(replicas: int = 2, **spec: Any) -> Object:
     )
 
 
-async def run(world: Simulation, obj: Object) -> None:
-    await world.create_job(obj)
-    await world.settle()
-    await world.admit()
-    await world.settle()
-    await world.run_pending()
-    await world.settle()
-
-
 async def secret(world: Simulation) -> dict[str, str]:
     data = (await world.store.get(SECRET, "default", "lc-ssh"))["data"]
     return {key: base64.b64decode(value).decode() for key, value in data.items()}
@@ -124,7 +115,7 @@ def test_the_library_is_not_loaded_before_a_key_is_made() -> None:
 
 def test_keys_outlive_restarts_of_pods_and_of_the_controller() -> None:
     async def story(world: Simulation) -> None:
-        await run(world, job(policies=[{"event": "PodFailed", "action": "RestartJob"}]))
+        await world.run_job(job(policies=[{"event": "PodFailed", "action": "RestartJob"}]))
         before = await secret(world)
         assert before["id_rsa"] == "private rsa-2048 1"
         await world.end_pod("lc-worker-0", 1)
@@ -141,7 +132,7 @@ def test_keys_outlive_restarts_of_pods_and_of_the_controller() -> None:
 
 def test_a_host_that_comes_later_is_in_the_configuration_and_the_keys_stay() -> None:
     async def story(world: Simulation) -> None:
-        await run(world, job(1))
+        await world.run_job(job(1))
         before = await secret(world)
         tasks = (await world.job("lc"))["spec"]["tasks"]
         await world.patch_job("lc", {"spec": {"tasks": [{**tasks[0], "replicas": 2}]}})
@@ -158,7 +149,7 @@ def test_a_job_that_changed_while_suspended_goes_on_with_its_keys_and_all_hosts(
     """User cases P49 and P50: whoever starts first finds, and waits for, all that there are now."""
 
     async def story(world: Simulation) -> None:
-        await run(world, job(1))
+        await world.run_job(job(1))
         before = await secret(world)
         await world.command("lc", "AbortJob")
         await world.settle()
@@ -180,7 +171,7 @@ def test_a_job_that_changed_while_suspended_goes_on_with_its_keys_and_all_hosts(
 
 def test_a_secret_that_somebody_deleted_comes_back_with_the_same_keys() -> None:
     async def story(world: Simulation) -> None:
-        await run(world, job())
+        await world.run_job(job())
         before = await secret(world)
         await world.crash()
         await world.start()
@@ -195,7 +186,7 @@ def test_a_secret_that_somebody_deleted_comes_back_with_the_same_keys() -> None:
 
 def test_a_key_that_somebody_took_out_comes_back() -> None:
     async def story(world: Simulation) -> None:
-        await run(world, job())
+        await world.run_job(job())
         before = await secret(world)
         await world.store.patch(SECRET, "default", "lc-ssh", {"data": {"id_rsa": None}})
         await world.settle()
@@ -206,7 +197,7 @@ def test_a_key_that_somebody_took_out_comes_back() -> None:
 
 def test_keys_lost_while_no_controller_ran_are_made_anew_once() -> None:
     async def story(world: Simulation) -> None:
-        await run(world, job())
+        await world.run_job(job())
         await world.crash()
         await world.store.delete(SECRET, "default", "lc-ssh")
         await world.start()
@@ -221,7 +212,7 @@ def test_a_secret_that_lost_its_label_is_found_again() -> None:
     """The controller watches objects with its label only; the name tells in the end."""
 
     async def story(world: Simulation) -> None:
-        await run(world, job())
+        await world.run_job(job())
         before = await secret(world)
         await world.crash()
         await world.store.patch(SECRET, "default", "lc-ssh", {"metadata": {"labels": None}})
@@ -237,7 +228,7 @@ def test_a_secret_of_somebody_else_is_left_alone_and_named() -> None:
     async def story(world: Simulation) -> None:
         metadata = {"name": "lc-ssh", "namespace": "default"}
         theirs = await world.store.create(SECRET, {"metadata": metadata, "data": {"mine": "eA=="}})
-        await run(world, job())
+        await world.run_job(job())
         state = (await world.status("lc"))["state"]
         assert state["reason"] == "NameTaken"
         assert "Secret lc-ssh exists and does not belong to this Job" in state["message"]
@@ -253,7 +244,7 @@ def test_a_secret_of_somebody_else_is_left_alone_and_named() -> None:
 
 def test_a_job_that_has_ended_gets_no_keys() -> None:
     async def story(world: Simulation) -> None:
-        await run(world, job())
+        await world.run_job(job())
         await world.end_running()
         await world.settle()
         assert await world.phase("lc") == "Completed"
@@ -278,7 +269,7 @@ def test_a_library_that_cannot_be_loaded_is_named_until_it_can() -> None:
         world.make_key_pair = maybe  # type: ignore[method-assign]
         await world.crash()
         await world.start()
-        await run(world, job())
+        await world.run_job(job())
         state = (await world.status("lc"))["state"]
         assert state["reason"] == "KeysNotMade"
         assert "libcrypto is for another machine; install the package" in state["message"]
@@ -293,10 +284,10 @@ def test_a_library_that_cannot_be_loaded_is_named_until_it_can() -> None:
 
 def test_each_job_has_keys_of_its_own() -> None:
     async def story(world: Simulation) -> None:
-        await run(world, job())
+        await world.run_job(job())
         await world.store.delete(JOB, "default", "lc")
         await world.settle()
-        await run(world, job())
+        await world.run_job(job())
         assert (await secret(world))["id_rsa"] == "private rsa-2048 3"
 
     simulated(story)
@@ -304,7 +295,7 @@ def test_each_job_has_keys_of_its_own() -> None:
 
 def test_no_key_is_in_events_or_in_the_job() -> None:
     async def story(world: Simulation) -> None:
-        await run(world, job())
+        await world.run_job(job())
         await world.end_running(1)
         await world.settle()
         shown = f"{await world.events()} {await world.job('lc')} {await world.pods()}"
@@ -327,7 +318,7 @@ def test_no_fault_at_any_write_gives_pods_two_pairs(fault: Fault) -> None:
         seen: list[Object] = []
         follower = secrets_seen(world, seen)
         clusters[-1].arm(fault, at)
-        await run(world, job(1))
+        await world.run_job(job(1))
         tasks = (await world.job("lc"))["spec"]["tasks"]
         await world.patch_job("lc", {"spec": {"tasks": [{**tasks[0], "replicas": 2}]}})
         await world.settle()

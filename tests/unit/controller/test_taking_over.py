@@ -30,15 +30,6 @@ def job(replicas: int = 3, **spec: Any) -> Object:
     return apply_defaults({"metadata": {"name": "lc"}, "spec": {"tasks": [task], **spec}})
 
 
-async def running(world: Simulation, obj: Object) -> None:
-    await world.create_job(obj)
-    await world.settle()
-    await world.admit()
-    await world.settle()
-    await world.run_pending()
-    await world.settle()
-
-
 async def forget(world: Simulation, **status: Any) -> None:
     """End our controller; the status is as if Volcano's had written it: without our notes."""
     await world.crash()
@@ -71,7 +62,7 @@ def test_a_kill_of_some_pods_that_was_half_done_is_finished_once(
     asked: bool, recorded: bool
 ) -> None:
     async def story(world: Simulation) -> None:
-        await running(world, job(policies=EVICTED))
+        await world.run_job(job(policies=EVICTED))
         before = await uids(world)
         phase = {"phase": "Restarting", "retryCount": 1} if recorded else {}
         await forget(world, **phase)
@@ -94,7 +85,7 @@ def test_a_kill_of_some_pods_that_was_half_done_is_finished_once(
 def test_a_marked_pod_that_has_ended_counts_for_nothing(code: int) -> None:
     async def story(world: Simulation) -> None:
         policies = [{"events": ["PodFailed", "TaskCompleted"], "action": "AbortJob"}]
-        await running(world, job(1, policies=policies))
+        await world.run_job(job(1, policies=policies))
         await forget(world)
         await mark(world, "lc-worker-0")
         await world.end_pod("lc-worker-0", code)
@@ -114,7 +105,7 @@ def test_a_marked_pod_that_has_ended_counts_for_nothing(code: int) -> None:
 @pytest.mark.parametrize("version", [0, 4])
 def test_a_job_that_is_being_stopped_is_stopped(phase: str, end: str, version: int) -> None:
     async def story(world: Simulation) -> None:
-        await running(world, job())
+        await world.run_job(job())
         await world.end_pod("lc-worker-0")
         await world.settle()
         await forget(world, phase=phase, version=version)
@@ -133,7 +124,7 @@ def test_the_pods_of_a_job_that_has_ended_stay(phase: str) -> None:
     """Volcano's kills raise the version also where they keep pods."""
 
     async def story(world: Simulation) -> None:
-        await running(world, job())
+        await world.run_job(job())
         await world.crash()
         for index, code in enumerate((0, 3, 0)):
             await world.end_pod(f"lc-worker-{index}", code)
@@ -155,7 +146,7 @@ def test_notes_of_ours_that_volcano_has_outlived_are_not_believed() -> None:
     """We had the Job, gave it back, Volcano restarted it as a whole, and we take it again."""
 
     async def story(world: Simulation) -> None:
-        await running(world, job(policies=EVICTED))
+        await world.run_job(job(policies=EVICTED))
         await world.crash()
         for name in await world.pod_names():
             await world.store.delete(POD, "default", name, grace_period_seconds=0)
@@ -172,7 +163,7 @@ def test_notes_of_ours_that_volcano_has_outlived_are_not_believed() -> None:
 
 def test_objects_that_volcano_made_are_the_jobs_own_and_get_our_label() -> None:
     async def story(world: Simulation) -> None:
-        await running(world, job(plugins={"svc": [], "ssh": []}))
+        await world.run_job(job(plugins={"svc": [], "ssh": []}))
         await forget(world)
         before = await uids(world)
         objects = {}
@@ -231,7 +222,7 @@ def test_how_many_calls_a_pod_costs(action: str, patches: int, deletions: int) -
 
     async def story(world: Simulation) -> None:
         policy = {"event": "PodFailed", "action": action}
-        await running(world, job(policies=[policy]))
+        await world.run_job(job(policies=[policy]))
         cluster = world.cluster
         assert isinstance(cluster, Counting)
         assert +cluster.calls == {"create": 3}
@@ -246,7 +237,7 @@ def test_how_many_calls_a_pod_costs(action: str, patches: int, deletions: int) -
 
 def test_pods_too_many_after_a_scale_down_are_marked() -> None:
     async def story(world: Simulation) -> None:
-        await running(world, job(minAvailable=1))
+        await world.run_job(job(minAvailable=1))
         tasks = [{**(await world.job("lc"))["spec"]["tasks"][0], "replicas": 2}]
         await world.patch_job("lc", {"spec": {"tasks": tasks}})
         await world.settle(finish_pods=False)
@@ -259,7 +250,7 @@ def test_pods_too_many_after_a_scale_down_are_marked() -> None:
 def test_what_we_leave_is_what_volcano_reads() -> None:
     async def story(world: Simulation) -> None:
         policy = {"event": "PodFailed", "action": "RestartJob"}
-        await running(world, job(policies=[policy], plugins={"svc": [], "ssh": [], "env": []}))
+        await world.run_job(job(policies=[policy], plugins={"svc": [], "ssh": [], "env": []}))
         await world.end_pod("lc-worker-1", 1)
         await world.settle()
         await world.admit()

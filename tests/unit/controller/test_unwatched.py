@@ -49,12 +49,7 @@ def job(replicas: int = 2) -> dict[str, Any]:
 
 async def started(s: Simulation) -> dict[str, Any]:
     """A Job that runs; its Secret."""
-    await s.create_job(job())
-    await s.settle()
-    await s.admit()
-    await s.settle()
-    await s.run_pending()
-    await s.settle()
+    await s.run_job(job())
     assert await s.phase(NAME) == "Running"
     secret: dict[str, Any] = await s.store.get(SECRET, s.namespace, OURS)
     return secret

@@ -63,10 +63,7 @@ def test_a_plugin_that_fails_at_a_later_pod_stops_its_own_job_only(first: str) -
         for name in (first, *(jobs.keys() - {first})):
             await world.create_job(jobs[name])
         await world.settle()
-        await world.admit()
-        await world.settle()
-        await world.run_pending()
-        await world.settle()
+        await world.run_all()
         assert await world.phase("good") == "Running"
         assert await world.phase("bad") == "Pending"
         state = (await world.status("bad"))["state"]

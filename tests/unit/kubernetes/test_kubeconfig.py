@@ -120,6 +120,7 @@ EXEC = "client.authentication.k8s.io"
         (config(clusters=[]), "", "cluster 'c', which context 'lab' names, is not defined"),
         (config(users=[]), "", "user 'u', which context 'lab' names, is not defined"),
         ({**config(), "current-context": ""}, "", "sets no current-context; name one with"),
+        ({"contexts": []}, "", "has no context, so it names no cluster"),
         (config({"server": "lab"}), "", "server 'lab' is not a URL such as https://host:6443"),
         (config({"certificate-authority": "no"}), "", "authority {0}/no cannot be read"),
         (config({"certificate-authority-data": "%"}), "", "-data is not base64 of a text"),

@@ -169,18 +169,25 @@ def test_pings_are_answered_and_streams_that_make_no_sense_reset() -> None:
     _tunnelled(session)
 
 
+@contextlib.asynccontextmanager
+async def _waiting() -> AsyncIterator[tuple[int, asyncio.Event]]:
+    """A server that says it is there and waits; the event is set when its client has gone."""
+    ended = asyncio.Event()
+
+    async def wait(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"there")
+        with contextlib.suppress(ConnectionError):
+            await reader.read()
+        ended.set()
+        writer.close()
+
+    async with _listening(wait) as port:
+        yield port, ended
+
+
 def test_a_stream_that_is_reset_ends_its_connection() -> None:
     async def session(client: _Kubectl) -> None:
-        ended = asyncio.Event()
-
-        async def wait(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            writer.write(b"there")
-            with contextlib.suppress(ConnectionError):
-                await reader.read()
-            ended.set()
-            writer.close()
-
-        async with _listening(wait) as port:
+        async with _waiting() as (port, ended):
             await client.open(0, port)
             await client.until(lambda: client.streams[3] == b"there")
             await client.websocket.send_bytes(client.writer.reset(3, 5))
@@ -191,16 +198,7 @@ def test_a_stream_that_is_reset_ends_its_connection() -> None:
 
 def test_a_client_that_goes_ends_its_connections_and_one_that_speaks_http_is_sent_away() -> None:
     async def session(client: _Kubectl) -> None:
-        ended = asyncio.Event()
-
-        async def wait(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            writer.write(b"there")
-            with contextlib.suppress(ConnectionError):
-                await reader.read()
-            ended.set()
-            writer.close()
-
-        async with _listening(wait) as port:
+        async with _waiting() as (port, ended):
             await client.open(0, port)
             await client.until(lambda: client.streams[3] == b"there")
             await client.websocket.send_bytes(b"GET / HTTP/1.1\r\n\r\n")
