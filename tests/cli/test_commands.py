@@ -138,7 +138,7 @@ def test_ls_shows_what_is_asked_for(there: Elsewhere, options: list[str], found:
     code, output, errors = returned("ls", *options)
     assert code == 0
     assert ("mnist" in output) is found
-    assert ("there are no Jobs" in errors) is not found
+    assert ("there are no such Jobs" in errors) is not found
 
 
 def test_get_prints_objects_for_programs_and_tables_for_people(there: Elsewhere) -> None:
@@ -315,7 +315,8 @@ def test_events_of_a_job_and_of_a_pod(there: Elsewhere) -> None:
     told = json.loads(ok("events", "mnist", "-o", "json"))["items"]
     assert {event["involvedObject"]["name"] for event in told} == {"mnist"}
     assert "job/mnist" in ok("events")
-    assert returned("events", "mnist/worker-0")[2] == "vcjob: nothing was told yet\n"
+    assert returned("events", "mnist/worker-0")[2] == "vcjob: there are no Events yet\n"
+    assert returned("events", "--warnings")[2] == "vcjob: there are no warnings yet\n"
     create(there, {**job(), "metadata": {"name": "mnist-b", "namespace": "default"}})
     ok("suspend", "mnist-b")
     in_phase(there, "mnist-b", "Aborted")

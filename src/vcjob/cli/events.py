@@ -72,7 +72,8 @@ async def events(
     elif chosen:
         print_events(chosen, all_namespaces=all_namespaces)
     elif not watch:
-        click.echo("vcjob: nothing was told yet", err=True)
+        what = "warnings" if warnings else "Events"
+        click.echo(f"vcjob: there are no {what} yet", err=True)
     if watch:
         await _watch(target, namespace, listed, wanted)
     return ExitCode.COMPLETED
