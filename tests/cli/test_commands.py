@@ -123,22 +123,23 @@ def test_ls_lists_jobs_and_the_pods_of_one(there: Elsewhere) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "found"),
+    ("options", "missing"),
     [
-        (["-l", "team=a"], True),
-        (["-l", "team=b"], False),
-        (["--phase", "running"], True),
-        (["--phase", "Failed"], False),
-        (["-q", "default"], True),
-        (["-q", "other"], False),
-        (["-n", "elsewhere"], False),
+        (["-l", "team=a"], ""),
+        (["-l", "team=b"], "there are no such Jobs"),
+        (["--phase", "running"], ""),
+        (["--phase", "Failed"], "there are no such Jobs"),
+        (["-q", "default"], ""),
+        (["-q", "other"], "there are no such Jobs"),
+        (["-n", "elsewhere"], 'there are no Jobs in namespace "elsewhere"'),
     ],
 )
-def test_ls_shows_what_is_asked_for(there: Elsewhere, options: list[str], found: bool) -> None:
+def test_ls_shows_what_is_asked_for(there: Elsewhere, options: list[str], missing: str) -> None:
     code, output, errors = returned("ls", *options)
     assert code == 0
-    assert ("mnist" in output) is found
-    assert ("there are no such Jobs" in errors) is not found
+    assert ("mnist" in output) is (not missing)
+    assert missing in errors
+    assert ("there are no" in errors) is bool(missing)
 
 
 def test_get_prints_objects_for_programs_and_tables_for_people(there: Elsewhere) -> None:
