@@ -141,6 +141,14 @@ def carry_out(draft: Draft, action: Action, cause: str, place: Place | None = No
     return True
 
 
+def start(draft: Draft, action: Action, cause: str, place: Place | None = None) -> bool:
+    """Carry out an action, and tell so if it changed anything; returns whether it did."""
+    changed = carry_out(draft, action, cause, place)
+    if changed:
+        draft.tell("Normal", "ExecuteAction", f"Start to execute action {action}: {draft.message}")
+    return changed
+
+
 def task_of(job: Job, name: str) -> Task | None:
     """The task of this name, or None."""
     return next((task for task in job.spec.tasks if task.name == name), None)

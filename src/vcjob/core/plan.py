@@ -14,25 +14,20 @@ from vcjob.api.kinds import POD_GROUP
 from vcjob.api.types import Job, Object
 from vcjob.core.actions import ACTIVE, FINAL, Phase
 from vcjob.core.amending import amendment
-from vcjob.core.answering import (
-    answer_occurrences,
-    arm_pending,
-    drop_timers,
-    fire_timers,
-    obey_annotation,
-    obey_commands,
-)
+from vcjob.core.answering import answer_occurrences
 from vcjob.core.blueprint import Blueprint
 from vcjob.core.draft import Draft, Told, begin
 from vcjob.core.facts import PodFacts, PodPhase
 from vcjob.core.observed import Observed, Slot
 from vcjob.core.occurrences import has_policies, occurrences
+from vcjob.core.orders import obey_annotation, obey_commands
 from vcjob.core.phases import advance, count_pods
 from vcjob.core.reasons import Trouble, unschedulable, waiting_reason
 from vcjob.core.replicas import BATCH, places_to_fill, pods_to_remove, take_stock
 from vcjob.core.status import difference, only_informs, status_of
 from vcjob.core.supporting import Remove, Step, group_steps, steps
 from vcjob.core.surroundings import Surroundings, is_unreadable, trouble_of
+from vcjob.core.timers import arm_pending, drop_timers, fire_timers
 from vcjob.core.times import seconds_of
 from vcjob.core.waiting import waiting_tasks
 

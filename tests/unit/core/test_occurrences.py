@@ -145,5 +145,5 @@ def test_where_no_policy_can_answer_nothing_is_looked_for() -> None:
 @pytest.mark.parametrize(
     ("given", "most"), [({}, 3), ({"maxRetry": 5}, 5), ({"maxRetry": -1}, None)]
 )
-def test_how_many_restarts_fail_a_task(given: dict[str, int], most: int | None) -> None:
+def test_how_many_restarts_fail_a_task(given: dict[str, Any], most: int | None) -> None:
     assert most_restarts(draft(**given).job.spec.tasks[0]) == most
