@@ -1,8 +1,6 @@
 """The volumes of one pod on this machine: made, kept up to date, and shown to its containers."""
 
 import os
-import shutil
-import stat
 from collections.abc import Mapping
 
 import msgspec
@@ -13,7 +11,7 @@ from vcjob.api.types import Object
 from vcjob.local.node import messages
 from vcjob.local.node.identity import IdMaps
 from vcjob.local.sandbox.launcher import BindMount
-from vcjob.local.sandbox.paths import UnsafePath, checked_name, open_below, remove_tree
+from vcjob.local.sandbox.paths import UnsafePath, checked_name
 from vcjob.local.volumes import atomic, plan
 from vcjob.local.volumes.content import File, Files, references, volume_files
 from vcjob.local.volumes.host_paths import (
@@ -31,6 +29,7 @@ from vcjob.local.volumes.ownership import (
 )
 from vcjob.local.volumes.plan import Mount
 from vcjob.local.volumes.shared import SharedFiles
+from vcjob.local.volumes.sub_paths import is_file, keep_today, make_directories_open_to_all
 
 
 class VolumeWorld(msgspec.Struct, frozen=True):
@@ -64,8 +63,8 @@ class PodVolumes:
     """The volumes of a pod in ``directory``, which is the pod's own and goes with it.
 
     ``find`` looks objects up in the pod's namespace; ``shared`` keeps files that other pods see
-    too. Methods raise MissingReference (what is
-    missing may still come), VolumeRefused and UnsafePath (it will not help to wait).
+    too. Methods raise MissingReference (what is missing may still come), VolumeRefused and
+    UnsafePath (it will not help to wait).
     """
 
     def __init__(
@@ -172,9 +171,11 @@ class PodVolumes:
             case plan.HostPath():
                 return self._host_mount(mount, volume)
         if mount.sub_path:
-            self._make_sub_directory(volume, source, mount.sub_path)
+            # What lies in memory only the node can reach: it makes that when the container starts.
+            if not isinstance(volume, plan.Memory):
+                make_directories_open_to_all(source, mount.sub_path, self._owner)
             make.append(messages.MakeBelow(source, mount.sub_path))
-        file = not isinstance(volume, plan.Memory) and _is_file(source, mount.sub_path)
+        file = not isinstance(volume, plan.Memory) and is_file(source, mount.sub_path)
         return BindMount(source, mount.target, read_only, mount.sub_path, file)
 
     def _content_mount(self, mount: Mount) -> BindMount:
@@ -182,29 +183,13 @@ class PodVolumes:
         directory = self._place(mount.volume)
         if not mount.sub_path:
             return BindMount(directory, mount.target, read_only=True)
-        kept = self._keep_today(mount.volume, atomic.current_directory(directory))
+        kept = keep_today(self._directory, mount.volume, directory, self._owner)
         if not os.path.lexists(os.path.join(kept, mount.sub_path)):
             raise MissingReference(
                 f'{mount.target}: volume "{mount.volume}" has no file {mount.sub_path}'
             )
         file = os.path.isfile(os.path.join(kept, mount.sub_path))
         return BindMount(kept, mount.target, True, mount.sub_path, file)
-
-    def _keep_today(self, name: str, current: str) -> str:
-        """Today's files under a path that stays: a change would remove them before they are bound.
-
-        The kernel binds only what still has a name. Links to the files, one directory for each
-        state that was mounted in parts; they go with the pod.
-        """
-        kept = os.path.join(self._directory, "parts", name, os.path.basename(current))
-        if not os.path.isdir(kept):
-            make_directories(os.path.dirname(kept), self._owner)
-            remove_tree(f"{kept}.new")
-            shutil.copytree(current, f"{kept}.new", copy_function=os.link)
-            for folder, _, _ in os.walk(f"{kept}.new"):
-                os.chown(folder, self._owner.user, self._owner.group)
-            os.rename(f"{kept}.new", kept)
-        return kept
 
     def _host_mount(self, mount: Mount, volume: plan.HostPath) -> BindMount:
         place = find_host_path(volume, self._world.allowed)
@@ -215,40 +200,8 @@ class PodVolumes:
             mount.target,
             mount.read_only or place.read_only,
             below,
-            _is_file(place.base, below),
+            is_file(place.base, below),
         )
-
-    def _make_sub_directory(self, volume: plan.Volume, source: str, sub_path: str) -> None:
-        """Missing directories of a subPath, open to all of the pod's users like the volume.
-
-        What lies in memory, or below a directory that belongs to another of the pod's users, only
-        the node can reach: it makes those, when the container starts.
-        """
-        if isinstance(volume, plan.Memory):
-            return
-        done = ""
-        for part in sub_path.split("/"):
-            try:
-                parent = open_below(source, done, os.O_RDONLY | os.O_DIRECTORY)
-            except PermissionError:
-                return
-            except NotADirectoryError as error:
-                raise VolumeRefused(f"subPath {sub_path}: {done} is not a directory") from error
-            try:
-                os.mkdir(part, dir_fd=parent)
-                handle = os.open(part, os.O_PATH | os.O_NOFOLLOW, dir_fd=parent)
-                try:
-                    if stat.S_ISDIR(os.fstat(handle).st_mode):
-                        make_writable(f"/proc/self/fd/{handle}", self._owner)
-                finally:
-                    os.close(handle)
-            except FileExistsError:
-                pass
-            except PermissionError:
-                return
-            finally:
-                os.close(parent)
-            done = f"{done}/{part}" if done else part
 
     def _files(self, volume: Object, pod: Object) -> Files:
         files = volume_files(volume, pod, self._find, self._world.capacity)
@@ -296,27 +249,3 @@ class PodVolumes:
         place = self._place(name)
         make_directories(place, self._owner)
         return place
-
-
-def _is_file(base: str, path: str) -> bool:
-    """Whether a container gets a file there; where we may not look, a directory is expected."""
-    try:
-        fd = open_below(base, path)
-    except (FileNotFoundError, PermissionError):
-        return False
-    except OSError as error:
-        raise VolumeRefused(f"{path}: {error.strerror}") from error
-    try:
-        return not stat.S_ISDIR(os.fstat(fd).st_mode)
-    finally:
-        os.close(fd)
-
-
-__all__ = [
-    "ContainerMounts",
-    "MissingReference",
-    "PodVolumes",
-    "UnsafePath",
-    "VolumeRefused",
-    "VolumeWorld",
-]

@@ -11,13 +11,9 @@ from vcjob.api.types import Object
 from vcjob.local.node.identity import IdMaps, IdRange
 from vcjob.local.node.messages import MakeBelow, Mount
 from vcjob.local.sandbox.launcher import BindMount
-from vcjob.local.volumes.pod_volumes import (
-    MissingReference,
-    PodVolumes,
-    UnsafePath,
-    VolumeRefused,
-    VolumeWorld,
-)
+from vcjob.local.sandbox.paths import UnsafePath
+from vcjob.local.volumes.objects import MissingReference, VolumeRefused
+from vcjob.local.volumes.pod_volumes import PodVolumes, VolumeWorld
 
 _ALL = IdMaps((IdRange(0, 0, 65536),), (IdRange(0, 0, 65536),))
 
