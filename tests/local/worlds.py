@@ -13,9 +13,10 @@ from pathlib import Path
 import msgspec
 
 from vcjob.local.node import syscalls
-from vcjob.local.node.client import NodeClient, NodeOptions, start_node
+from vcjob.local.node.client import NodeClient, start_node
 from vcjob.local.node.etc_copy import etc_copy
 from vcjob.local.node.messages import BindBelow, ContainerExited, StartContainer
+from vcjob.local.node.options import NodeOptions
 from vcjob.local.sandbox.launcher import ContainerSandbox, launch
 from vcjob.local.sandbox.machine import Machine
 

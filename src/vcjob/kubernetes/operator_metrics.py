@@ -46,7 +46,7 @@ class OperatorMetrics:
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
         self.registry = registry = CollectorRegistry()
-        disable_created_metrics()  # type: ignore[no-untyped-call]
+        disable_created_metrics()  # type: ignore[no-untyped-call]  # the library has no types
         self._starting: dict[str, _Start] = {}
         self.leads = Gauge("vcjob_leader", "1 while this replica leads, else 0.", registry=registry)
         self.passes = Histogram(

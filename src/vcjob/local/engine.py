@@ -34,10 +34,11 @@ from vcjob.local.machine_view import MachineView, bind_mounts
 from vcjob.local.network.addresses import NODE_ADDRESS
 from vcjob.local.network.set_up import set_up_network
 from vcjob.local.networking import Networking
-from vcjob.local.node.client import NodeClient, NodeGone, NodeOptions, NodeRefused, start_node
+from vcjob.local.node.client import NodeClient, NodeGone, NodeRefused, start_node
 from vcjob.local.node.etc_copy import etc_copy
 from vcjob.local.node.identity import UNPRIVILEGED_BASE, IdMaps
 from vcjob.local.node.namespaces import World
+from vcjob.local.node.options import NodeOptions
 from vcjob.local.options import EngineOptions
 from vcjob.local.patience import PatientCluster
 from vcjob.local.remains import remove_files, write_objects

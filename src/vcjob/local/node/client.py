@@ -19,7 +19,7 @@ from vcjob.local.node.first_process import SetUpNetwork, run_node
 from vcjob.local.node.identity import IdMaps
 from vcjob.local.node.namespaces import World, make_world
 from vcjob.local.node.options import NodeOptions
-from vcjob.local.node.probe import MachineCannot, Step, explain
+from vcjob.local.node.probe import Step, explain
 from vcjob.local.node.wire import Inbox, Outbox
 
 
@@ -252,14 +252,3 @@ class NodeClient:
         os.close(keeper)
         os.waitpid(self._keeper, 0)
         self.closed.set_result(None)
-
-
-__all__ = [
-    "Entry",
-    "MachineCannot",
-    "NodeClient",
-    "NodeGone",
-    "NodeOptions",
-    "NodeRefused",
-    "start_node",
-]
