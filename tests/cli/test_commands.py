@@ -251,6 +251,11 @@ def test_an_interrupted_command_ends_without_ado(there: Elsewhere, command: str)
     assert (process.returncode, errors.strip()) == (130, b"")
 
 
+def test_a_command_that_there_is_not_gets_a_suggestion() -> None:
+    assert error_of("rnu") == 'there is no command "rnu"; did you mean run?'
+    assert error_of("frobnicate") == 'there is no command "frobnicate"'
+
+
 def test_describe_tells_why(there: Elsewhere) -> None:
     said = ok("describe", "mnist")
     for part in ("Phase:         Running for", "Plugins:       svc", "Labels:        team=a"):

@@ -70,6 +70,17 @@ class _LazyGroup(click.Group):
         command: click.Command = getattr(importlib.import_module(module), attribute)
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        if name not in _COMMANDS and not ctx.resilient_parsing:
+            from vcjob.api.suggestions import closest
+
+            best = closest(name, _COMMANDS)
+            ctx.fail(f'there is no command "{name}"' + (f"; did you mean {best}?" if best else ""))
+        return super().resolve_command(ctx, args)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         for title, section in _SECTIONS.items():
             with formatter.section(title):
