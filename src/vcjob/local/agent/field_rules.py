@@ -187,7 +187,8 @@ GROUPS: Mapping[str, tuple[Rule, ...]] = {
         _honoured("C.resources", text="see the next rows", alone=True),
         _honoured(
             "C.resources.requests",
-            text="cpu, memory and others are counted against this machine before a gang starts",
+            text="counted before a gang starts, against this machine's cpu and memory and none of "
+            "anything else; what has only limits is not counted",
         ),
         _honoured(
             "C.resources.limits",
