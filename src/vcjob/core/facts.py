@@ -12,6 +12,9 @@ from vcjob.core.times import seconds_of
 # status.reason of pods that kubelets and schedulers end.
 _EVICTED_REASONS = ("Evicted", "Preempting", "NodeShutdown", "Terminated", "NodeLost")
 
+# Reasons of containers that ended by themselves.
+_OF_ITSELF = ("Completed", "Error")
+
 
 class PodPhase(StrEnum):
     """status.phase of a pod; TERMINATING stands for a pod with a deletion timestamp."""
@@ -43,7 +46,8 @@ class PodFacts(msgspec.Struct, frozen=True):
     deleted it, None if it did not. ``evicted`` tells that its node or a scheduler ends it, which
     counts as a failure, whatever its containers say.
     ``failing`` is why a container cannot start. ``marked`` tells that a controller, of Volcano's or
-    ours, is about to delete it.
+    ours, is about to delete it. ``ended_by`` is the word for what ended it or a container of it
+    from outside, such as OOMKilled or DeadlineExceeded.
     """
 
     name: str
@@ -62,6 +66,7 @@ class PodFacts(msgspec.Struct, frozen=True):
     ready: bool = False
     failing: str = ""
     marked: bool = False
+    ended_by: str = ""
 
     @property
     def needs_decision(self) -> bool:
@@ -94,10 +99,11 @@ def pod_facts(pod: Object) -> PodFacts | None:
     if phase is PodPhase.PENDING and not status.keys() - {"phase", "conditions"}:
         evicted = False
         exit_codes: tuple[int, ...] = ()
-        finished, restarts, ready, failing = 0.0, 0, False, ""
+        finished, restarts, ready, failing, ended_by = 0.0, 0, False, "", ""
     else:
         exit_codes, finished, restarts, ready, failing = _containers(status)
         evicted = _is_evicted(status)
+        ended_by = _ended_by(status)
     ended: PodPhase | None = None
     if phase.is_finished:
         ended = PodPhase.FAILED if evicted else phase
@@ -122,6 +128,7 @@ def pod_facts(pod: Object) -> PodFacts | None:
         ready and phase is PodPhase.RUNNING,
         failing,
         annotations.get(names.OUT_OF_SYNC) == "true",
+        ended_by,
     )
 
 
@@ -129,6 +136,26 @@ def _deletion_asked(metadata: Object) -> float:
     """When a pod's deletion was asked for: its deletion timestamp lies a grace period later."""
     due = seconds_of(metadata["deletionTimestamp"]) or 0.0
     return due - float(metadata.get("deletionGracePeriodSeconds") or 0)
+
+
+def _ended_by(status: Object) -> str:
+    """What ended the pod, or the first container that failed, if that was not itself."""
+    if reason := status.get("reason"):
+        return str(reason)
+    statuses = status.get("containerStatuses") or ()
+    for container in (*statuses, *(status.get("initContainerStatuses") or ())):
+        ended = _termination(container)
+        if ended.get("exitCode"):
+            reason = ended.get("reason") or ""
+            return "" if reason in _OF_ITSELF else str(reason)
+    return ""
+
+
+def _termination(container: Object) -> Object:
+    """The last termination in the status of a container, empty if it never ended."""
+    state = container.get("state") or {}
+    last = container.get("lastState") or {}
+    return state.get("terminated") or last.get("terminated") or {}
 
 
 def _containers(status: Object) -> tuple[tuple[int, ...], float, int, bool, str]:
@@ -141,8 +168,7 @@ def _containers(status: Object) -> tuple[tuple[int, ...], float, int, bool, str]
     for container in (*statuses, *(status.get("initContainerStatuses") or ())):
         restarts += container.get("restartCount", 0)
         state = container.get("state") or {}
-        ended = state.get("terminated") or (container.get("lastState") or {}).get("terminated")
-        if ended:
+        if ended := _termination(container):
             if ended.get("exitCode"):
                 codes.append(ended["exitCode"])
             finished = max(finished, seconds_of(ended.get("finishedAt") or "") or 0.0)

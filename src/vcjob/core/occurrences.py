@@ -107,7 +107,7 @@ def _of_pods(draft: Draft) -> Iterator[Occurrence]:
                     Event.TASK_FAILED, cause, facts.task, place, facts.exit_codes, facts.finished
                 )
             elif facts.exit_codes:
-                cause = f"a container of pod {facts.name} ended with {_codes(facts.exit_codes)}"
+                cause = f"a container of pod {facts.name} ended{_how(facts)}"
                 yield Occurrence(
                     Event.POD_FAILED,
                     cause,
@@ -156,11 +156,14 @@ def _failure(facts: PodFacts, place: Place) -> Occurrence:
     if facts.evicted:
         cause = f"pod {facts.name} was evicted"
         return Occurrence(Event.POD_EVICTED, cause, facts.task, place, when=facts.finished)
-    how = f" with {_codes(facts.exit_codes)}" if facts.exit_codes else ""
-    cause = f"pod {facts.name} failed{how}"
+    cause = f"pod {facts.name} failed{_how(facts)}"
     return Occurrence(Event.POD_FAILED, cause, facts.task, place, facts.exit_codes, facts.finished)
 
 
-def _codes(exit_codes: tuple[int, ...]) -> str:
-    shown = ", ".join(map(str, dict.fromkeys(exit_codes)))
-    return f"exit code{'s' if len(set(exit_codes)) > 1 else ''} {shown}"
+def _how(facts: PodFacts) -> str:
+    """The exit codes, and what made the pod end if not itself."""
+    outside = f" ({facts.ended_by})" if facts.ended_by else ""
+    if not facts.exit_codes:
+        return outside
+    shown = ", ".join(map(str, dict.fromkeys(facts.exit_codes)))
+    return f" with exit code{'s' if len(set(facts.exit_codes)) > 1 else ''} {shown}{outside}"

@@ -176,4 +176,6 @@ def _failures(draft: Draft, counts: Counts, replicas: int) -> str:
 def _how_failed(facts: PodFacts) -> str:
     if facts.evicted:  # whatever its containers did then
         return " (evicted)"
-    return f" (exit code {facts.exit_codes[0]})" if facts.exit_codes else ""
+    code = f"exit code {facts.exit_codes[0]}" if facts.exit_codes else ""
+    how = ", ".join(word for word in (code, facts.ended_by) if word)
+    return f" ({how})" if how else ""

@@ -112,3 +112,54 @@ def test_why_a_container_cannot_start(reason: str, failing: str) -> None:
     facts = pod_facts(pod(waiting))
     assert facts
     assert facts.failing == failing
+
+
+def terminated(code: int, reason: str) -> Object:
+    return {"state": {"terminated": {"exitCode": code, "reason": reason, "finishedAt": NOON}}}
+
+
+@pytest.mark.parametrize(
+    ("status", "word"),
+    [
+        ({"phase": "Failed", "containerStatuses": [terminated(1, "Error")]}, ""),
+        ({"phase": "Succeeded", "containerStatuses": [terminated(0, "Completed")]}, ""),
+        ({"phase": "Failed", "containerStatuses": [ended(1)]}, ""),
+        ({"phase": "Failed", "containerStatuses": [terminated(137, "OOMKilled")]}, "OOMKilled"),
+        (
+            {
+                "phase": "Failed",
+                "containerStatuses": [terminated(0, "Completed"), terminated(128, "StartError")],
+            },
+            "StartError",
+        ),
+        (
+            {
+                "phase": "Failed",
+                "containerStatuses": [terminated(1, "Error")],
+                "initContainerStatuses": [terminated(137, "OOMKilled")],
+            },
+            "",
+        ),
+        (
+            {
+                "phase": "Running",
+                "containerStatuses": [
+                    {"state": {"running": {}}, "lastState": terminated(137, "OOMKilled")["state"]}
+                ],
+            },
+            "OOMKilled",
+        ),
+        (
+            {
+                "phase": "Failed",
+                "reason": "DeadlineExceeded",
+                "containerStatuses": [terminated(143, "Error")],
+            },
+            "DeadlineExceeded",
+        ),
+    ],
+)
+def test_what_ended_a_pod_from_outside_has_a_word(status: Object, word: str) -> None:
+    facts = pod_facts(pod(status))
+    assert facts
+    assert facts.ended_by == word

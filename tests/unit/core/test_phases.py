@@ -116,6 +116,15 @@ def test_of_a_failed_pod_it_is_told_whether_it_was_evicted_or_its_exit_code() ->
     assert one.message.endswith("2 of 2 failed: lc-w-0 (evicted), lc-w-1 (exit code 3)")
 
 
+def test_of_a_failed_pod_it_is_told_what_else_ended_it() -> None:
+    one = draft("Running", {"w": ("FF", None)}, minAvailable=2)
+    full, late = (one.observed.pods["w", index] for index in range(2))
+    one.observed.set(msgspec.structs.replace(full, exit_codes=(137,), ended_by="OOMKilled"))
+    one.observed.set(msgspec.structs.replace(late, ended_by="DeadlineExceeded"))
+    after(one)
+    assert one.message.endswith("lc-w-0 (exit code 137, OOMKilled), lc-w-1 (DeadlineExceeded)")
+
+
 @pytest.mark.parametrize(
     ("pods", "status", "admitted", "phase"),
     [
