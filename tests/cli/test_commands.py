@@ -563,6 +563,15 @@ def test_a_job_is_suspended_and_resumed(there: Elsewhere) -> None:
     assert returned("resume", "mnist")[2] == "vcjob: mnist is not suspended (Running)\n"
 
 
+def test_a_job_that_its_annotation_suspended_is_resumed_by_the_command(there: Elsewhere) -> None:
+    said_so = {"metadata": {"annotations": {"vcjob.dev/suspend": "true"}}}
+    there.do(there.face.store.patch(JOB, "default", "mnist", said_so))
+    in_phase(there, "mnist", "Aborted")
+    assert ok("resume", "mnist") == "resume of job mnist asked for\n"
+    in_phase(there, "mnist", "Running")
+    assert returned("resume", "mnist")[2] == "vcjob: mnist is not suspended (Running)\n"
+
+
 def test_a_task_is_scaled_and_it_is_said_what_that_means(there: Elsewhere) -> None:
     said = ok("scale", "mnist", "worker=3")
     assert "worker" in said

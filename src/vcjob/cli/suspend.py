@@ -5,7 +5,6 @@ from collections.abc import Callable
 import click
 
 from vcjob.api.kinds import COMMAND
-from vcjob.api.names import SUSPEND
 from vcjob.api.types import Job
 from vcjob.cli.exit_codes import ExitCode
 from vcjob.cli.orders import order
@@ -61,8 +60,6 @@ def _cannot_suspend(job: Job) -> str:
 
 def _cannot_resume(job: Job) -> str:
     phase = job.status.state.phase
-    if job.metadata.annotations.get(SUSPEND) == "true":
-        return f'is suspended by its annotation {SUSPEND}: "true"; take that away to resume it'
     if phase in FINAL:
         return f"has ended ({phase}) and cannot be resumed; create it anew"
     return "" if phase in _SUSPENDED else f"is not suspended ({phase or 'New'})"
