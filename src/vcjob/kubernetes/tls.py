@@ -12,7 +12,9 @@ from vcjob.kubernetes.server import Server
 def tls_context(server: Server, credential: Credential) -> ssl.SSLContext:
     """The TLS settings for a server; raises KubeconfigError for unusable certificates."""
     try:
-        context = ssl.create_default_context(cadata=server.authority or None)
+        # PEM is ASCII; comments between certificates may be in any language.
+        authority = server.authority.encode("ascii", "replace").decode("ascii")
+        context = ssl.create_default_context(cadata=authority or None)
     except ssl.SSLError as error:
         raise KubeconfigError(
             f"the certificate authority of {server.name} is not a certificate in PEM"

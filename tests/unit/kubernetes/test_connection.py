@@ -34,6 +34,7 @@ from vcjob.kubernetes.errors import (
     Unauthorized,
     Unreachable,
 )
+from vcjob.kubernetes.routes import proxy_of
 from vcjob.kubernetes.server import Server
 
 GET = Asked("get", POD, "default", "p")
@@ -259,6 +260,11 @@ def test_a_proxy_of_an_unknown_kind_is_refused() -> None:
         Connection(Server("https://lab", "lab", proxy="socks5://x:1"))
 
 
+def test_a_port_that_is_none_is_refused() -> None:
+    with pytest.raises(KubeconfigError, match="https://lab:many is not the URL of a server"):
+        Connection(Server("https://lab:many"))
+
+
 def test_a_proxy_is_used() -> None:
     async def story() -> None:
         async with canned_server() as canned:
@@ -267,6 +273,38 @@ def test_a_proxy_is_used() -> None:
             assert canned.asked[0].headers["Host"] == "far.invalid"
 
     asyncio.run(story())
+
+
+@pytest.mark.parametrize(
+    ("url", "exempt", "straight"),
+    [
+        ("https://10.96.0.1:443", "localhost,10.96.0.0/12,.svc", True),
+        ("https://11.96.0.1:443", "10.96.0.0/12", False),
+        ("https://[fd00::1]:443", "fd00::/8", True),
+        ("https://[fd00::1]:443", "[fd00::1]:443", True),
+        ("https://[fd00::1]:443", "fd00::1", True),
+        ("https://[fd00::1]:443", "[fd00::1]", True),
+        ("https://10.96.0.1:443", "10.96.0.1", True),
+        ("https://10.96.0.1", "10.96.0.1:443", True),
+        ("https://10.96.0.1:6443", "10.96.0.1:443", False),
+        ("https://api.lab.corp:6443", " LAB.corp ", True),
+        ("https://api.lab.corp:6443", ".corp", True),
+        ("https://api.lab.corp:6443", "*.corp", True),
+        ("https://lab.corp:6443", "lab.corp:6443", True),
+        ("https://lab.corp:6443", ".lab.corp", False),
+        ("https://collab.corp:6443", "lab.corp", False),
+        ("https://lab.corp:6443", "*", True),
+        ("https://lab.corp:6443", "10.0.0.0/8,no/range,,", False),
+    ],
+)
+def test_the_environment_says_which_servers_are_reached_without_a_proxy(
+    monkeypatch: pytest.MonkeyPatch, url: str, exempt: str, straight: bool
+) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", "proxy.corp:3128")
+    monkeypatch.setenv("NO_PROXY", exempt)
+    for name in ("https_proxy", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    assert proxy_of(Server(url)) == (None if straight else "http://proxy.corp:3128")
 
 
 @pytest.fixture(scope="module")
@@ -293,6 +331,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ({"tls_name": "inside"}, "self-signed certificate"),
         ({"authority": True, "tls_name": "inside", "client": "own"}, ""),
         ({"authority": True, "tls_name": "inside", "client": "bad"}, "does not fit its key"),
+        ({"authority": "with a comment", "tls_name": "inside"}, ""),
         ({"authority": "no pem"}, "is not a certificate in PEM"),
     ],
 )
@@ -302,6 +341,8 @@ def test_tls(certificate: Path, options: dict[str, Any], said: str) -> None:
     options = dict(options)
     if options.get("authority") is True:
         options["authority"] = text[:cut]
+    elif options.get("authority") == "with a comment":
+        options["authority"] = f"# Zürich\n{text[:cut]}"
     if client := options.pop("client", ""):
         options |= {"certificate": text[:cut], "key": text[cut:] if client == "own" else "bad"}
 
