@@ -42,16 +42,27 @@ def runs_in_pod(kubeconfig: str, context: str) -> bool:
     return not kubeconfig and not context
 
 
-def component_server(kubeconfig: str, context: str) -> "Server":
-    """The server that the options name, else that of the pod; raises click.ClickException."""
+def component_server(kubeconfig: str, context: str, health_address: tuple[str, int]) -> "Server":
+    """The server that the options name, else that of the pod.
+
+    Raises click.ClickException where there is none; as a pod it is waited for, with probes at
+    ``health_address``.
+    """
     from vcjob.kubernetes.errors import KubeconfigError
     from vcjob.kubernetes.kubeconfig import in_cluster_server, kubeconfig_files, read_kubeconfig
 
-    try:
+    def find() -> "Server":
         if runs_in_pod(kubeconfig, context):
             return in_cluster_server()
         files = (Path(kubeconfig),) if kubeconfig else kubeconfig_files()
         return read_kubeconfig(files, context)
+
+    try:
+        return find()
     except KubeconfigError as error:
+        from vcjob.cli.waiting_for_server import is_pod, server_once_known
+
+        if is_pod():
+            return server_once_known(find, health_address)
         hint = " with --kubeconfig or --context" if runs_in_pod(kubeconfig, context) else ""
         raise click.ClickException(f"{error}{hint}") from error

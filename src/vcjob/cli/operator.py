@@ -99,11 +99,13 @@ def operator(
     namespace volcano-system, so a controller of Volcano without leader election
     (--leader-elect=false) is not noticed: stop it first.
     """
+    from vcjob.cli.operator_log import set_up
     from vcjob.cli.operator_run import run_operator
     from vcjob.kubernetes.installing.installation import NAMESPACE
     from vcjob.kubernetes.operator_options import OperatorOptions
 
-    server = component_server(kubeconfig, context)
+    set_up(log_format, log_level)
+    server = component_server(kubeconfig, context, health_address)
     in_pod = runs_in_pod(kubeconfig, context)
     options = OperatorOptions(
         namespaces=namespaces,

@@ -77,7 +77,8 @@ def webhook(
 
     if bool(certificate) != bool(key):
         raise click.UsageError("--certificate and --key belong together: give both or none")
-    server = component_server(kubeconfig, context)
+    set_up(log_format, log_level)
+    server = component_server(kubeconfig, context, health_address)
     own = server.namespace if runs_in_pod(kubeconfig, context) else "vcjob-system"
     options = WebhookOptions(
         namespace=namespace or own,
@@ -89,7 +90,6 @@ def webhook(
         third_party_plugins=third_party_plugins,
         allowed_annotations=frozenset(allowed),
     )
-    set_up(log_format, log_level)
     asyncio.run(_run(server, options))
     return ExitCode.COMPLETED
 
