@@ -118,7 +118,10 @@ async def _run(plugin: ExecPlugin, server: Server) -> bytes:
     command = plugin.command
     if "/" in command:  # a path is relative to the kubeconfig file
         command = os.path.join(plugin.directory, command)
-    interactive = sys.stdin is not None and sys.stdin.isatty()
+    terminal = sys.stdin is not None and sys.stdin.isatty()
+    if plugin.interactive_mode == "Always" and not terminal:
+        raise _fault(plugin, "wants to ask somebody, and standard input is no terminal")
+    interactive = terminal and plugin.interactive_mode != "Never"
     spec: dict[str, object] = {"interactive": interactive}
     if plugin.provide_cluster_info:
         spec["cluster"] = _cluster_info(server)

@@ -254,6 +254,7 @@ def _plugin(user: _Section) -> ExecPlugin | None:
         args=tuple(map(str, body.get("args") or ())),
         env=env,
         install_hint=str(body.get("installHint") or "").strip(),
+        interactive_mode=str(body.get("interactiveMode") or "IfAvailable"),
         provide_cluster_info=bool(body.get("provideClusterInfo", False)),
         directory=str(user.file.parent),
     )

@@ -10,7 +10,10 @@ EXEC_VERSIONS = (
 
 
 class ExecPlugin(msgspec.Struct, frozen=True, rename="camel"):
-    """A program that hands out credentials. ``directory`` is that of the kubeconfig file."""
+    """A program that hands out credentials. ``directory`` is that of the kubeconfig file.
+
+    ``interactive_mode`` is whether it may use our standard input: Never, IfAvailable, Always.
+    """
 
     command: str
     api_version: str = EXEC_VERSIONS[0]
@@ -18,6 +21,7 @@ class ExecPlugin(msgspec.Struct, frozen=True, rename="camel"):
     env: tuple[tuple[str, str], ...] = ()
     install_hint: str = ""
     provide_cluster_info: bool = False
+    interactive_mode: str = "IfAvailable"
     directory: str = ""
 
 

@@ -5,6 +5,7 @@ import json
 import stat
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -100,6 +101,27 @@ def test_a_plugin_is_told_which_cluster_it_is_for(tmp_path: Path) -> None:
     info = json.loads((tmp_path / "info").read_text())
     assert info["apiVersion"] == VERSION
     assert info["spec"]["cluster"] == {"server": "https://lab", "tls-server-name": "inside"}
+
+
+def test_a_plugin_gets_the_terminal_only_if_it_may(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", Mock(isatty=lambda: True))
+    saved = 'printf "%s" "$KUBERNETES_EXEC_INFO" > info; readlink /proc/self/fd/0 > input'
+    script = f"cd {tmp_path}; {saved}; echo '{answer(token='t')}'"
+    server = plugin(tmp_path, script, interactive_mode="Never")
+    assert asyncio.run(Credentials(server).current()).token == "t"
+    assert json.loads((tmp_path / "info").read_text())["spec"]["interactive"] is False
+    assert (tmp_path / "input").read_text() == "/dev/null\n"
+
+
+def test_a_plugin_that_has_to_ask_needs_a_terminal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", Mock(isatty=lambda: False))
+    server = plugin(tmp_path, "exit 1", interactive_mode="Always")
+    with pytest.raises(KubeconfigError, match="standard input is no terminal"):
+        asyncio.run(Credentials(server).current())
 
 
 def test_a_plugin_may_hand_out_a_certificate(tmp_path: Path) -> None:

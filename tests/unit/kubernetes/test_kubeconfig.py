@@ -86,11 +86,13 @@ def test_a_plugin_is_read(tmp_path: Path) -> None:
         "command": "./login",
         "args": ["--quiet"],
         "env": [{"name": "A", "value": "b"}],
+        "interactiveMode": "Never",
         "provideClusterInfo": True,
     }
     server = read_kubeconfig([write(tmp_path / "config", config(user={"exec": plugin}))])
     assert server.plugin is not None
     assert (server.plugin.command, server.plugin.args) == ("./login", ("--quiet",))
+    assert server.plugin.interactive_mode == "Never"
     assert (server.plugin.env, server.plugin.directory) == ((("A", "b"),), str(tmp_path))
 
 
