@@ -57,6 +57,33 @@ def test_every_object_is_known_as_part_of_vcjob() -> None:
     assert {one["metadata"]["labels"]["app.kubernetes.io/name"] for one in made} == {"vcjob"}
 
 
+SINCE_1_28 = {
+    "names", "scope", "group", "versions",
+    *("name", "served", "storage", "schema", "subresources", "additionalPrinterColumns"),
+    *("x-kubernetes-preserve-unknown-fields", "x-kubernetes-int-or-string"),
+    *("x-kubernetes-list-type", "x-kubernetes-list-map-keys"),
+}  # fmt: skip
+"""What definitions say that API servers of 1.28 understand; rules in CEL came and grew later."""
+
+
+def test_definitions_say_nothing_that_the_oldest_api_server_does_not_understand() -> None:
+    def extensions(schema: Any) -> Iterator[str]:
+        if isinstance(schema, list):
+            for one in schema:
+                yield from extensions(one)
+        elif isinstance(schema, dict):
+            yield from (key for key in schema if key.startswith("x-"))
+            for one in schema.values():
+                yield from extensions(one)
+
+    for definition in of_kind("CustomResourceDefinition").values():
+        spec = definition["spec"]
+        assert set(spec) <= SINCE_1_28
+        for version in spec["versions"]:
+            assert set(version) <= SINCE_1_28
+            assert set(extensions(version["schema"])) <= SINCE_1_28
+
+
 def test_no_two_objects_are_the_same() -> None:
     made = everything(Installation(namespaces=("vcjob-system", "a")))
     places = [(one["kind"], one["metadata"].get("namespace"), one["metadata"]["name"])
