@@ -53,7 +53,7 @@ def test_the_plugin_is_listed_with_its_package(tmp_path: Path) -> None:
     ("before", "after", "says"),
     [
         ("--port=29400", "--port=29400", ""),
-        ("--port=29400", "--prot=29400", 'did you mean "port"'),
+        ("--port=29400", "--prot=29400", "did you mean --port?"),
         ("--port=29400", "--task=trainer", 'no task is called "trainer"'),
         ("--port=29400", "--port=99999", "--port=99999 is no port"),
     ],
