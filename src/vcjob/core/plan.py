@@ -94,15 +94,17 @@ def plan(
     group_phase = _group_phase(draft, around.group)
     admitted = group_phase not in ("", "Pending")
     waiting = waiting_tasks(draft)
-    before = draft.phase
+    before, retry = draft.phase, draft.retry
     _decide(draft, around, group_phase, now)
     blocked = trouble_of(blueprint, around) if draft.phase in ACTIVE else None
     if not (unreadable := is_unreadable(job, around)):
         take_stock(draft)
-    if draft.phase == before and not (blocked and before is Phase.PENDING and not observed.pods):
+    # One step at a time: an attempt that begins is seen before the phase that it leads to.
+    undecided = draft.phase == before and not draft.killed and draft.retry == retry
+    if undecided and not (blocked and before is Phase.PENDING and not observed.pods):
         advance(draft, waiting, admitted=admitted)
     counts = count_pods(draft)
-    stays = draft.phase == before and not draft.killed and before is not Phase.NEW
+    stays = undecided and draft.phase == before and before is not Phase.NEW
     trying = around.attempt and blocked is around.trouble
     able = stays and before in ACTIVE and (blocked is None or trying)
     _explain(draft, before, around, waiting, blocked, admitted=admitted)
@@ -112,6 +114,7 @@ def plan(
     ensure = _ensure(draft, around, blueprint, waiting) if able else ()
     remove = () if unreadable and draft.phase in ACTIVE else pods_to_remove(draft)
     create = places_to_fill(draft, waiting) if able and admitted else ()
+    more = draft.retry != retry or len(remove) + len(create) >= BATCH
     return Plan(
         amend=amendment(job, blueprint.claims, forwarding=around.forwarding) if able else None,
         ensure=ensure,
@@ -126,7 +129,7 @@ def plan(
         retry=draft.retry,
         tell=tuple(draft.told),
         delete_job=_is_outlived(job, before, now),
-        again=_again(draft, job, before, now, more=len(remove) + len(create) >= BATCH),
+        again=_again(draft, job, before, now, more=more),
         heard=frozenset(observed.attention),
         noted=dict(observed.gone),
     )

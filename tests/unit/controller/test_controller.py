@@ -408,3 +408,32 @@ def test_one_is_told_as_one(replicas: int, ended: bool, restarts: int, says: str
         assert (await world.status("lc"))["state"]["message"].startswith(says)
 
     simulated(story)
+
+
+def test_a_restart_that_is_decided_when_its_pods_are_gone_already_is_seen_as_a_phase() -> None:
+    """Nothing is left to be removed then, and yet an attempt was used up."""
+    seen: list[tuple[int, str]] = []
+
+    async def follow(world: Simulation) -> None:
+        async for change in world.store.watch(JOB, "0"):
+            status = change.object.get("status") or {}
+            seen.append((status.get("retryCount", 0), status.get("state", {}).get("phase", "")))
+
+    async def story(world: Simulation) -> None:
+        follower = asyncio.create_task(follow(world))
+        await world.create_job(job(policies=on("PodEvicted", "RestartTask")))
+        await world.settle()
+        await world.admit()
+        await world.settle()
+        await world.run_pod("lc-worker-1")
+        await world.delete_pod("lc-worker-0")  # never ran: gone at once, lc-worker-1 has to go
+        await world.settle(finish_pods=False)
+        await world.run_pending()
+        await world.delete_pod("lc-worker-0")  # of the new attempt: ends together with lc-worker-1
+        await world.settle()
+        follower.cancel()
+
+    simulated(story)
+    second = [phase for retries, phase in seen if retries == 2]
+    assert second[:1] == ["Restarting"], seen
+    assert "Pending" in second
