@@ -2,12 +2,12 @@
 
 import asyncio
 import itertools
-from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
 from faults import Fault, Faulty
+from recounting import COUNTERS, Numbers, Recount
 from simulation import Simulation
 
 from vcjob.api.kinds import (
@@ -33,10 +33,7 @@ KINDS = {
     "secrets": SECRET,
     "persistentvolumeclaims": PERSISTENT_VOLUME_CLAIM,
 }
-COUNTERS = ("pending", "running", "succeeded", "failed", "terminating", "unknown")
 _TIME_FOR_SECOND_TRY = 0.2
-_IN_BETWEEN = ("phase", "conditions", *COUNTERS, "taskStatusCount", "minAvailable", "retryCount",
-               "version", "controlledResources", "runningDuration")  # fmt: skip
 Between = Callable[[Simulation, int, Object, Object], Awaitable[None]]
 """Gets the world, the number of the step before, and how it is after that: of Volcano and of us."""
 
@@ -82,8 +79,9 @@ class Replay:
         self.told: list[str] = []
         # Step, the statuses that Volcano writes in it and ours, each after the one before.
         self.courses: list[tuple[int, list[Object], list[Object]]] = []
-        # Counters of our status after each step, and the same counted anew.
-        self.counted: list[tuple[Object, Object]] = []
+        self.recount = Recount()
+        # What our status says of pods after each step, and the same counted anew.
+        self.counted: list[tuple[Numbers, Numbers]] = []
 
     def _with_quota(self, store: Store) -> Cluster:
         self.quota = WithQuota(store)
@@ -96,7 +94,10 @@ class Replay:
         simulation.namespace = "lifecycle"
         await simulation.start()
         await simulation.settle()
-        follower = asyncio.create_task(self._follow(simulation))
+        followers = [
+            asyncio.create_task(follow(simulation))
+            for follow in (self._follow_jobs, self._follow_pods)
+        ]
         job = {"metadata": {"name": "lc"}, "spec": self.recording["spec"]}
         found: list[Difference] = []
         last: list[Object] = [{}, {}]
@@ -112,7 +113,7 @@ class Replay:
                     await simulation.advance(_TIME_FOR_SECOND_TRY)
                 after = await after_step(simulation)
                 if isinstance(after["job"], dict):
-                    self.counted.append(_count(after))
+                    self.counted.append(self.recount.now())
                 found += ((number, *difference) for difference in _compare(step["after"], after))
                 recorded = filter(is_status, step["statuses"])
                 theirs = [last[0], *map(as_ours, recorded)]
@@ -126,26 +127,27 @@ class Replay:
         finally:
             assert self.quota
             self.writes = self.quota.writes
-            follower.cancel()
+            for follower in followers:
+                follower.cancel()
             await simulation.crash()
         return found
 
     def different_courses(self) -> Iterator[Difference]:
-        """Where a field of the status is not the same in one status after another.
+        """Where the statuses of a step, whole and one after another, are not Volcano's."""
+        for step, *both in self.courses:
+            theirs, ours = (_in_words(statuses) for statuses in both)
+            if theirs != ours:
+                yield step, "statuses", theirs, ours
 
-        Each by itself, as how many writes a step takes is a controller's own affair: ours records
-        what it has decided before it does it.
-        """
-        for step, theirs, ours in self.courses:
-            for field in _IN_BETWEEN:
-                one, other = _course(theirs, field), _course(ours, field)
-                if one != other:
-                    yield step, field, one, other
-
-    async def _follow(self, simulation: Simulation) -> None:
+    async def _follow_jobs(self, simulation: Simulation) -> None:
         async for event in simulation.store.watch(JOB, "0"):
+            self.recount.saw_job(event)
             if event.type != "DELETED":
                 self.statuses.append(event.object)
+
+    async def _follow_pods(self, simulation: Simulation) -> None:
+        async for event in simulation.store.watch(POD, "0"):
+            self.recount.saw_pod(event)
 
     async def do(self, s: Simulation, op: Object, job: Object) -> None:
         """Carry out one operation of a recording."""
@@ -165,6 +167,7 @@ class Replay:
             case "fail":
                 await s.end_pod(f"lc-{op['pod']}", op["exitCode"])
             case "deletePod":
+                self.recount.will_delete(f"lc-{op['pod']}")
                 await s.delete_pod(f"lc-{op['pod']}")
             case "restartCount":
                 await s.restart_containers(f"lc-{op['pod']}", op["count"])
@@ -292,24 +295,28 @@ def _said(event: Object) -> str:
     return f"{event['type']} {event['reason']}: {event['message']}{often}"
 
 
-def _count(after: Object) -> tuple[Object, Object]:
-    """The counters that a status shows, and what there is; a Succeeded pod may be cleaned up."""
-    phases = Counter(pod["phase"].lower() for pod in after["pods"])
-    cleaned_up = max(after["job"]["succeeded"] - phases["succeeded"], 0)
-    counted = {name: phases[name] for name in COUNTERS} | {
-        "succeeded": phases["succeeded"] + cleaned_up
-    }
-    return {name: after["job"][name] for name in COUNTERS}, counted
-
-
 def is_status(status: Any) -> bool:
     """Whether a recorded status is one, and not the word that the Job is gone."""
     return isinstance(status, dict)
 
 
-def _course(statuses: list[Object], field: str) -> list[Any]:
-    """What a field is in one status after another, without repeats."""
-    return [value for value, _ in itertools.groupby(one.get(field) for one in statuses)]
+def _in_words(statuses: list[Object]) -> list[str]:
+    """Each status after the first in one line that has everything; without repeats."""
+    lines = [_line(status) for status in statuses if status]
+    return [line for line, _ in itertools.groupby(lines)][1 if statuses[0] else 0 :]
+
+
+def _line(status: Object) -> str:
+    numbers = (*COUNTERS, "minAvailable", "retryCount", "version")
+    parts = [str(status["phase"]), *(f"{name} {status[name]}" for name in numbers if status[name])]
+    for task, counts in sorted(status["taskStatusCount"].items()):
+        parts.append(f"{task}: " + " ".join(f"{one} {n}" for one, n in sorted(counts.items())))
+    parts.append("conditions " + " ".join(status["conditions"]))
+    if marks := status["controlledResources"]:
+        parts.append("marks " + " ".join(f"{key}={mark}" for key, mark in sorted(marks.items())))
+    if status["runningDuration"]:
+        parts.append("runningDuration")
+    return ", ".join(parts)
 
 
 def _compare(theirs: Object, ours: Object) -> Iterator[tuple[str, Any, Any]]:
@@ -331,7 +338,15 @@ def _compare_pods(theirs: list[Object], ours: list[Object]) -> Iterator[tuple[st
     if names[0] != names[1]:
         yield "pods", names[0], names[1]
         return
-    for one, other in zip(theirs, ours, strict=True):
-        for field in one:
-            if one[field] != other[field]:
-                yield f"pods.{field}", one[field], other[field]
+    for field in theirs[0] if theirs else ():
+        changed = [
+            (one["name"], one[field], other[field])
+            for one, other in zip(theirs, ours, strict=True)
+            if one[field] != other[field]
+        ]
+        if changed:
+            yield (
+                f"pods.{field}",
+                {name: value for name, value, _ in changed},
+                {name: value for name, _, value in changed},
+            )

@@ -2,13 +2,12 @@
 
 from typing import Any
 
+from recounting import COUNTERS
 from simulation import Simulation
 
 from vcjob.api.kinds import JOB, POD, POD_GROUP, SUPPORTING
 from vcjob.api.names import JOB_RETRY_COUNT, JOB_VERSION, MANAGED_BY
 from vcjob.api.types import Object
-
-COUNTERS = ("pending", "running", "succeeded", "failed", "terminating", "unknown")
 
 
 async def leave_as_recorded(s: Simulation, after: Object) -> None:
