@@ -142,7 +142,7 @@ def _advance_restarting(draft: Draft, *, admitted: bool) -> None:
         if draft.state.targets:
             draft.kill(keep=True)
         draft.enter(Phase.FAILED, "MaxRetry", draft.message)
-        draft.tell("Normal", "JobFailed", draft.message)
+        draft.tell("Warning", "JobFailed", draft.message)
         return
     leaving = any(draft.condemned(name, pods) for name, pods in draft.observed.tasks.items())
     if not leaving and not count_pods(draft).terminating and (admitted or draft.state.resumed):
@@ -153,7 +153,7 @@ def _advance_restarting(draft: Draft, *, admitted: bool) -> None:
 def _end(draft: Draft, phase: Phase, reason: str, message: str) -> None:
     draft.kill(keep=True)
     draft.enter(phase, reason, message)
-    draft.tell("Normal", f"Job{phase}", message)
+    draft.tell("Warning" if phase == Phase.FAILED else "Normal", f"Job{phase}", message)
 
 
 def _pods(count: int) -> str:
