@@ -4,9 +4,9 @@ Two replicas never work at once, whatever their clocks say. A holder counts the 
 from before it was sent, and stops its work ``renew_deadline`` seconds later if no further one was
 confirmed; the others count from when they have seen the Lease change, which is later, and wait
 ``duration`` seconds. What is left between the two is for the work to end in. A process that was
-stopped for longer than that (SIGSTOP, a virtual machine that was frozen) may do one more step when
-it goes on: writes name the version and the UID that they are meant for, for that reason among
-others.
+stopped for longer than that (SIGSTOP, a virtual machine that was frozen) would do one more step
+when it goes on: so whoever writes for the work asks ``may_write`` before each write. What was on
+its way already names the version and the UID that it is meant for.
 
 Source: client-go, package leaderelection; the defaults are Volcano's.
 """
@@ -117,6 +117,11 @@ class Leader:
         """Who was last seen to hold the Lease; empty if nobody."""
         return self._expiry.seen.holder_identity
 
+    @property
+    def may_write(self) -> bool:
+        """Whether the Lease is ours at this very moment, by the clock."""
+        return self.leads and self._time_left() > 0
+
     async def lead(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Wait for the Lease, and run ``work`` as long as it is ours; then wait anew.
 
@@ -183,7 +188,8 @@ class Leader:
             if seconds > 0 and await self._try(seconds) is False:
                 _log.warning("%s has taken the Lease %s", self.holder or "nobody", self._shown)
                 return
-        _log.warning("the Lease %s could not be renewed in time: %s", self._shown, self.trouble)
+        why = self.trouble or "this process stood still for too long"
+        _log.warning("the Lease %s could not be renewed in time: %s", self._shown, why)
 
     def _time_left(self) -> float:
         """For how long (s) the Lease may be counted as ours."""

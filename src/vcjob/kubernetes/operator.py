@@ -127,6 +127,8 @@ class Operator:
         self._sees_queues = False
         self._moved = 0.0
         working.on_call = self._called
+        if options.leader_elect:
+            working.may_write = lambda: self._leader.may_write
         metrics.watch_jobs(self._jobs, self._waiting)
 
     async def run(self) -> None:

@@ -10,6 +10,7 @@ from simulation import ManualClock
 
 from vcjob.api.kinds import LEASE
 from vcjob.api.types import Object
+from vcjob.controller.clock import SystemClock
 from vcjob.controller.cluster import Forbidden
 from vcjob.controller.leading import Leader, Terms
 from vcjob.local.store import Store
@@ -308,3 +309,34 @@ def test_the_end_of_the_work_is_the_end_of_leading(fails: bool) -> None:
 def test_terms_that_cannot_be_kept_are_refused(numbers: tuple[float, float, float]) -> None:
     with pytest.raises(ValueError, match="must be longer"):
         Terms(*numbers)
+
+
+class JumpingClock(SystemClock):
+    """A clock of a process that stands still for ``missed`` seconds."""
+
+    missed = 0.0
+
+    def steady(self) -> float:
+        return super().steady() + self.missed
+
+
+def test_who_stood_still_may_write_nothing_before_it_has_noticed() -> None:
+    async def story() -> None:
+        clock, began, may = JumpingClock(), asyncio.Event(), []
+
+        async def work() -> None:
+            may.append(leader.may_write)
+            clock.missed = Terms().renew_deadline
+            may.append(leader.may_write)
+            assert leader.leads
+            began.set()
+            await asyncio.Event().wait()
+
+        leader = Leader(Store(clock.now), NAMESPACE, NAME, "a", clock)
+        leading = asyncio.create_task(leader.lead(work))
+        await began.wait()
+        leading.cancel()
+        await asyncio.gather(leading, return_exceptions=True)
+        assert may == [True, False]
+
+    asyncio.run(asyncio.wait_for(story(), 30))

@@ -8,7 +8,7 @@ from aiohttp import web
 from vcjob.api.kinds import POD
 from vcjob.controller.cluster import Unavailable
 from vcjob.kubernetes.errors import Asked
-from vcjob.kubernetes.finishing import FinishingConnection
+from vcjob.kubernetes.finishing import FinishingConnection, NotOurs
 from vcjob.kubernetes.server import Server
 
 ASKED = Asked("create", POD, "default", "a")
@@ -79,6 +79,27 @@ def test_answers_and_errors_reach_a_caller_that_waits() -> None:
             with pytest.raises(Unavailable, match="500"):
                 await connection.request("POST", "/bad", ASKED, body=b"{}")
             assert await connection.finish(1) == 0
+        await runner.cleanup()
+
+    asyncio.run(scenario())
+
+
+def test_nothing_is_written_by_who_may_not_any_more_and_reading_goes_on() -> None:
+    async def scenario() -> None:
+        came = []
+
+        async def handle(request: web.BaseRequest) -> web.Response:
+            came.append(request.method)
+            return web.json_response({})
+
+        runner, url = await serve(handle)  # type: ignore[arg-type]
+        async with FinishingConnection(Server(url)) as connection:
+            connection.may_write = lambda: False
+            for method in ("POST", "PATCH", "DELETE"):
+                with pytest.raises(NotOurs, match="Lease of this replica"):
+                    await connection.request(method, "/", ASKED, body=b"{}")
+            await connection.request("GET", "/", ASKED)
+            assert came == ["GET"]
         await runner.cleanup()
 
     asyncio.run(scenario())
