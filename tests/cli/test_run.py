@@ -37,6 +37,7 @@ STUBBORN = ("sh", "-c", "trap '' TERM; echo ready; while :; do sleep 1000; done"
         (("job.yaml", "--scale", "worker=-1"), "--scale"),
         (("job.yaml", "--scale", "nobody=1"), "nobody"),
         (("job.yaml", "--timeout", "soon"), "soon"),
+        (("job.yaml", "--timeout", "0"), "--timeout 0"),
         (("job.yaml", "--no-such-option"), "--no-such-option"),
     ],
 )
@@ -48,6 +49,12 @@ def test_wrong_usage_is_2_and_says_what_is_wrong(
     assert ended.code == 2, ended
     assert said in ended.err
     assert "Traceback" not in ended.err
+
+
+@pytest.mark.parametrize("command", ["run", "submit"])
+def test_help_says_which_scaling_of_a_task_counts(tmp_path: Path, command: str) -> None:
+    told = " ".join(run(tmp_path, command, "--help").out.split())
+    assert "the last one counts" in told
 
 
 def test_a_file_without_a_job_is_wrong_usage(tmp_path: Path) -> None:

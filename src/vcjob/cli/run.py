@@ -22,7 +22,8 @@ from vcjob.cli.pod_options import engine_options, pod_options
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @pod_options
 @click.option("--scale", "scales", multiple=True, metavar="TASK=N",
-              help="Run N replicas of TASK instead of what the manifest says.")  # fmt: skip
+              help="Run N replicas of TASK instead of what the manifest says. Of several for the "
+              "same task the last one counts.")  # fmt: skip
 @click.option("--timeout", type=DurationType(), help="Terminate the Jobs after this long.")
 @click.option("--keep", is_flag=True, help="Keep the pods' files and objects for inspection.")
 @click.option("--events", is_flag=True, help="Show every Event, not only warnings.")
@@ -51,6 +52,8 @@ def run(
     options = engine_options(binds, host_paths, python, map_users)
     if detach and (timeout is not None or keep or events):
         raise click.UsageError("--timeout, --keep and --events are for Jobs that are followed here")
+    if timeout == 0:
+        raise click.UsageError("--timeout 0 would end the Jobs at once; without it there is none")
     # Imported here: --help must not pay for them.
     from vcjob.cli.manifests import load
     from vcjob.cli.preparation import apply_scalings, cleared

@@ -35,7 +35,8 @@ from vcjob.plugins.registry import installed_plugins
 )
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @click.option("--scale", "scales", multiple=True, metavar="TASK=N",
-              help="Run N replicas of TASK instead of what the manifest says.")  # fmt: skip
+              help="Run N replicas of TASK instead of what the manifest says. Of several for the "
+              "same task the last one counts.")  # fmt: skip
 @click.option("--strict", is_flag=True, help="Refuse manifests that draw warnings.")
 @click.option("--wait", "waits", is_flag=True, help="Wait until every Job has ended.")
 @click.option("--timeout", type=DurationType(), help="Wait no longer than this; the Jobs go on.")
