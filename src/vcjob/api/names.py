@@ -67,9 +67,16 @@ NETWORK_POLICY_LABELS = "vcjob.dev/network-policy-labels"
 NETWORK_POLICY_ANNOTATIONS = "vcjob.dev/network-policy-annotations"
 NETWORK_POLICY_SOURCES = "vcjob.dev/network-policy-sources"
 SSH_SECRET = "vcjob.dev/ssh-secret"
+UNCOUNTED_EVENTS = "vcjob.dev/uncounted-events"
 
 OUR_ANNOTATIONS: tuple[OurAnnotation, ...] = (
     OurAnnotation(SUSPEND, "core", '"true" suspends the Job like AbortJob', "0.1"),
+    OurAnnotation(
+        UNCOUNTED_EVENTS,
+        "core",
+        "events whose restarts use up no retry of maxRetry, with commas, such as PodEvicted",
+        "0.1",
+    ),
     OurAnnotation(
         COPY_LABELS, "core", "keys of the Job's labels that its pods get too, with commas", "0.1"
     ),

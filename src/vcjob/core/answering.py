@@ -31,7 +31,7 @@ def answer_occurrences(draft: Draft, found: Iterable[Occurrence], now: float) ->
         else:
             if not has_target(draft, reply.action, one.place):
                 refuse(draft, one.event, one.task, reply.action)
-            start(draft, reply.action, _cause(one, reply.exit_code), one.place)
+            start(draft, reply.action, _cause(one, reply.exit_code), one.place, one.event)
 
 
 def _reply(draft: Draft, one: Occurrence) -> Answer | None:

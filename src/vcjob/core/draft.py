@@ -13,9 +13,8 @@ from vcjob.core.actions import ACTIVE, STOPPING, TARGETED, Action, Phase
 from vcjob.core.facts import PodPhase
 from vcjob.core.indices import NO_INDICES, IndexSet
 from vcjob.core.observed import Observed, TaskPods
+from vcjob.core.retries import max_retry, uncounted_events, used_up, with_restart
 from vcjob.core.state import State, Target, state_of
-
-_DEFAULT_MAX_RETRY = 3
 
 
 class Told(msgspec.Struct, frozen=True):
@@ -113,11 +112,13 @@ def begin(job: Job, observed: Observed, group: Object | None) -> Draft:
     )
 
 
-def carry_out(draft: Draft, action: Action, cause: str, place: Place | None = None) -> bool:
+def carry_out(
+    draft: Draft, action: Action, cause: str, place: Place | None = None, event: str = ""
+) -> bool:
     """Carry out an action, as far as the phase allows; returns whether it changed anything.
 
     ``cause`` says why, as the beginning of a sentence. ``place`` is the pod of the event, None for
-    events and Commands that concern none.
+    events and Commands that concern none. ``event`` is empty for Commands.
     """
     if action is Action.RESUME_JOB:
         return _resume(draft, cause)
@@ -127,23 +128,25 @@ def carry_out(draft: Draft, action: Action, cause: str, place: Place | None = No
         draft.kill(keep=True)
         draft.enter(STOPPING[action], str(action), cause)
     elif action in TARGETED:
-        return _restart_some(draft, action, cause, place)
+        return _restart_some(draft, action, cause, place, event)
     elif draft.phase is Phase.RESTARTING:
         if not _has_current_pods(draft):
             return False
-        draft.kill(keep=_is_last_retry(draft))
+        _join_attempt(draft, event)
+        draft.kill(keep=_has_no_retry_left(draft))
         draft.enter(Phase.RESTARTING, str(action), f"{cause}; {_retries(draft)}")
     else:
-        keep = _is_last_retry(draft)
-        draft.retry += 1
-        draft.kill(keep=keep)
+        _begin_attempt(draft, event)
+        draft.kill(keep=_has_no_retry_left(draft))
         draft.enter(Phase.RESTARTING, str(action), f"{cause}; {_retries(draft)}")
     return True
 
 
-def start(draft: Draft, action: Action, cause: str, place: Place | None = None) -> bool:
+def start(
+    draft: Draft, action: Action, cause: str, place: Place | None = None, event: str = ""
+) -> bool:
     """Carry out an action, and tell so if it changed anything; returns whether it did."""
-    changed = carry_out(draft, action, cause, place)
+    changed = carry_out(draft, action, cause, place, event)
     if changed:
         draft.tell("Normal", "ExecuteAction", f"Start to execute action {action}: {draft.message}")
     return changed
@@ -156,17 +159,12 @@ def task_of(job: Job, name: str) -> Task | None:
 
 def is_used_up(draft: Draft) -> bool:
     """Whether the restart that is under way is one too many: the Job fails instead."""
-    return not draft.state.resumed and draft.retry >= max_retry(draft.job)
+    return not draft.state.resumed and _has_no_retry_left(draft)
 
 
 def has_target(draft: Draft, action: Action, place: Place | None) -> bool:
     """Whether there is something for an action to act upon, at this place."""
     return action not in TARGETED or bool(_indices_of(draft.job, action, place))
-
-
-def max_retry(job: Job) -> int:
-    """How often a Job may be restarted before it has failed; 0 stands for the default."""
-    return job.spec.max_retry or _DEFAULT_MAX_RETRY
 
 
 def _resume(draft: Draft, cause: str) -> bool:
@@ -177,13 +175,17 @@ def _resume(draft: Draft, cause: str) -> bool:
     return True
 
 
-def _restart_some(draft: Draft, action: Action, cause: str, place: Place | None) -> bool:
+def _restart_some(
+    draft: Draft, action: Action, cause: str, place: Place | None, event: str
+) -> bool:
     indices = _indices_of(draft.job, action, place)
     if not place or not indices:
         draft.tell("Warning", str(action), f"{cause}, but {_why_nothing(action, place)}")
         return False
     if draft.phase is not Phase.RESTARTING or place.retry >= draft.retry:
-        draft.retry += 1
+        _begin_attempt(draft, event)
+    else:
+        _join_attempt(draft, event)
     target = Target(place.task, str(indices), draft.retry)
     timers = tuple(
         timer
@@ -228,14 +230,35 @@ def _has_current_pods(draft: Draft) -> bool:
     )
 
 
-def _is_last_retry(draft: Draft) -> bool:
-    return draft.retry >= max_retry(draft.job) - 1
+def _begin_attempt(draft: Draft, event: str) -> None:
+    """Count a restart, and note whether it uses up a retry."""
+    draft.retry += 1
+    _count(draft, counts=event not in uncounted_events(draft.job))
+
+
+def _join_attempt(draft: Draft, event: str) -> None:
+    """Let a restart that is under way use up a retry after all, if this reason of it does."""
+    if not draft.state.resumed and event not in uncounted_events(draft.job):
+        _count(draft, counts=True)
+
+
+def _count(draft: Draft, *, counts: bool) -> None:
+    uncounted = with_restart(draft.state.uncounted_retries, draft.retry, counts=counts)
+    draft.state = msgspec.structs.replace(draft.state, uncounted=str(uncounted))
+
+
+def _has_no_retry_left(draft: Draft) -> bool:
+    return used_up(draft.retry, draft.state.uncounted_retries) >= max_retry(draft.job)
 
 
 def _retries(draft: Draft) -> str:
     most = max_retry(draft.job)
-    if draft.retry < most:
-        return f"attempt {draft.retry + 1} of {most} begins"
+    uncounted = draft.state.uncounted_retries
+    used = used_up(draft.retry, uncounted)
+    if draft.retry in [*uncounted]:
+        return f"attempt {used + 1} of {most} goes on, as this restart uses up no retry"
+    if used < most:
+        return f"attempt {used + 1} of {most} begins"
     return f"that was the last of {most} attempt{'s' if most > 1 else ''} (maxRetry)"
 
 

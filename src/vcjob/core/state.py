@@ -45,7 +45,7 @@ class State(
     tag=FORMAT,
     rename={"alive": "l", "done": "d", "keep": "k", "targets": "t", "timers": "w",
             "commands": "c", "suspended": "s", "group": "g", "resumed": "u", "refused": "r",
-            "version": "n", "retry": "m"},
+            "version": "n", "retry": "m", "uncounted": "f"},
 ):  # fmt: skip
     """The state of one Job.
 
@@ -56,8 +56,9 @@ class State(
     still exist. ``suspended``: the annotation's value when it was last acted upon. ``group``: UID
     of the PodGroup that has to go before a new one is made. ``resumed``: whether the Job is
     Restarting because of a resume. ``refused``: what lasts and asks for a restart of pods that
-    there are not, and was told. ``version`` and ``retry`` are those of the status that it was
-    written with.
+    there are not, and was told. ``uncounted``: the restarts that use up none of ``maxRetry``, each
+    by the ``retryCount`` that it led to. ``version`` and ``retry`` are those of the status that it
+    was written with.
     """
 
     alive: dict[str, str] = {}
@@ -70,6 +71,7 @@ class State(
     group: str = ""
     resumed: bool = False
     refused: tuple[str, ...] = ()
+    uncounted: str = ""
     version: int = 0
     retry: int = 0
 
@@ -80,6 +82,11 @@ class State(
     def alive_of(self, task: str) -> IndexSet:
         """Indices of a task that had a living pod."""
         return _set(self.alive.get(task))
+
+    @property
+    def uncounted_retries(self) -> IndexSet:
+        """The restarts that use up none of ``maxRetry``, by the retryCount that each led to."""
+        return _set(self.uncounted)
 
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
@@ -103,6 +110,7 @@ def state_of(job: Job) -> State:
         state = _decode(text)
         for ranges in (*state.alive.values(), *state.done.values()):
             IndexSet.parse(ranges)
+        IndexSet.parse(state.uncounted)
         for target in state.targets:
             IndexSet.parse(target.indices)
         for timer in state.timers:
@@ -110,7 +118,12 @@ def state_of(job: Job) -> State:
     except (msgspec.MsgspecError, ValueError):
         return unknown
     if (state.version, state.retry) != (status.version, status.retry_count):
-        return msgspec.structs.replace(unknown, commands=state.commands, suspended=state.suspended)
+        return msgspec.structs.replace(
+            unknown,
+            commands=state.commands,
+            suspended=state.suspended,
+            uncounted=state.uncounted,
+        )
     return state
 
 

@@ -81,7 +81,8 @@ def fire_timers(draft: Draft, now: float) -> None:
         if not timer.task:
             if not has_target(draft, action, None):
                 refuse(draft, timer.event, timer.task, action)
-            start(draft, action, "the PodGroup's phase is still Unknown (policy for Unknown)")
+            why = "the PodGroup's phase is still Unknown (policy for Unknown)"
+            start(draft, action, why, event=timer.event)
             continue
         for index in IndexSet.parse(timer.indices):
             facts = draft.observed.pods.get((timer.task, index))
@@ -89,7 +90,7 @@ def fire_timers(draft: Draft, now: float) -> None:
             name = pod_name(draft.job.metadata.name, timer.task, index)
             if not has_target(draft, action, place):
                 refuse(draft, timer.event, timer.task, action)
-            start(draft, action, _overdue(timer, name), place)
+            start(draft, action, _overdue(timer, name), place, timer.event)
             if action is not Action.RESTART_POD:
                 break
 

@@ -9,7 +9,7 @@ from simulation import Simulation, simulated
 from vcjob.api.crd import crd
 from vcjob.api.defaults import apply_defaults
 from vcjob.api.kinds import JOB, POD_GROUP
-from vcjob.api.names import SUSPEND
+from vcjob.api.names import SUSPEND, UNCOUNTED_EVENTS
 from vcjob.api.policies import ACTIONS
 from vcjob.api.types import Object
 from vcjob.core.actions import Action
@@ -84,6 +84,50 @@ def test_p57_max_retry_0_means_3_and_the_failed_pod_of_the_last_attempt_stays() 
         assert status["state"]["phase"] == "Failed"
         assert "exit code 7" in status["state"]["message"]
         assert await world.pod_names() == ["lc-worker-0"]
+
+    simulated(story)
+
+
+async def _preempt(world: Simulation) -> None:
+    await world.preempt_pod("lc-worker-0")
+
+
+@pytest.mark.parametrize("action", ["RestartJob", "RestartTask", "RestartPod"])
+@pytest.mark.parametrize("crash", [False, True])
+def test_p58_evictions_use_up_no_retry_if_the_annotation_says_so(action: str, crash: bool) -> None:
+    async def story(world: Simulation) -> None:
+        policies = [*policy("PodEvicted", action), *policy("PodFailed", action)]
+        manifest = job(maxRetry=2, policies=policies)
+        manifest["metadata"]["annotations"] = {UNCOUNTED_EVENTS: "PodEvicted"}
+        await world.run_job(manifest)
+        happens = [_preempt, _evict, _preempt, _fail, _evict, _preempt]
+        for count, event in enumerate(happens, start=1):
+            await event(world)
+            await world.settle()
+            if crash:
+                await world.crash()
+                await world.start()
+            await world.settle()
+            await world.run_all()
+            status = await world.status("lc")
+            assert (status["state"]["phase"], status["retryCount"]) == ("Running", count)
+        await _fail(world)
+        await world.settle()
+        status = await world.status("lc")
+        assert status["state"]["phase"] == "Failed"
+        assert "that was the last of 2 attempts" in status["state"]["message"]
+
+    simulated(story)
+
+
+def test_p58_without_the_annotation_evictions_use_up_retries_as_volcanos_do() -> None:
+    async def story(world: Simulation) -> None:
+        await world.run_job(job(maxRetry=2, policies=policy("PodEvicted", "RestartJob")))
+        for phase in ("Running", "Failed"):
+            await _preempt(world)
+            await world.settle()
+            await world.run_all()
+            assert await world.phase("lc") == phase
 
     simulated(story)
 

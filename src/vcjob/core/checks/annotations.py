@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator
 
-from vcjob.api.names import COPY_LABELS, OUR_ANNOTATIONS, OUR_PREFIX, SUSPEND
+from vcjob.api.names import COPY_LABELS, OUR_ANNOTATIONS, OUR_PREFIX, SUSPEND, UNCOUNTED_EVENTS
 from vcjob.api.problems import Problem
 from vcjob.api.suggestions import suggest
+from vcjob.core.actions import Event
 from vcjob.core.checks.subject import Subject
+from vcjob.core.retries import names_with_commas, uncounted_events
 
 
 def check_annotations(subject: Subject) -> Iterator[Problem]:
@@ -32,7 +34,7 @@ def check_annotations(subject: Subject) -> Iterator[Problem]:
             'write "true" or "false"',
             warning=True,
         )
-    for key in _names_in(metadata.annotations.get(COPY_LABELS, "")):
+    for key in names_with_commas(metadata.annotations.get(COPY_LABELS, "")):
         if key not in metadata.labels:
             yield Problem(
                 f'{COPY_LABELS} names the label "{key}", which the Job does not have',
@@ -40,7 +42,11 @@ def check_annotations(subject: Subject) -> Iterator[Problem]:
                 suggest(key, metadata.labels),
                 warning=True,
             )
-
-
-def _names_in(text: str) -> list[str]:
-    return [key.strip() for key in text.split(",") if key.strip()]
+    for name in uncounted_events(subject.job):
+        if name not in list(Event):
+            yield Problem(
+                f'{UNCOUNTED_EVENTS} names "{name}", which is no event of which restarts come',
+                ("metadata", "annotations", UNCOUNTED_EVENTS),
+                suggest(name, list(Event)) or f"events are {', '.join(Event)}",
+                warning=True,
+            )

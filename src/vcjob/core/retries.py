@@ -1,0 +1,42 @@
+"""Which restarts use up retries, and how many have been used up.
+
+``retryCount`` in the status counts every restart; ``maxRetry`` is compared with those that count.
+An annotation names events whose restarts do not (user case P58).
+"""
+
+from vcjob.api.names import UNCOUNTED_EVENTS
+from vcjob.api.types import Job
+from vcjob.core.indices import LARGEST_INDEX, IndexSet
+
+_DEFAULT_MAX_RETRY = 3
+
+
+def max_retry(job: Job) -> int:
+    """How often a Job may be restarted before it has failed; 0 stands for the default."""
+    return job.spec.max_retry or _DEFAULT_MAX_RETRY
+
+
+def uncounted_events(job: Job) -> list[str]:
+    """The events whose restarts use up no retry, as the Job's annotation names them."""
+    return names_with_commas(job.metadata.annotations.get(UNCOUNTED_EVENTS, ""))
+
+
+def used_up(retry: int, uncounted: IndexSet) -> int:
+    """How many retries ``retry`` restarts have used up, those in ``uncounted`` being free."""
+    return retry - sum(one <= retry for one in uncounted)
+
+
+def with_restart(uncounted: IndexSet, retry: int, *, counts: bool) -> IndexSet:
+    """``uncounted`` once the restart that led to ``retry`` counts, or does not.
+
+    What a status has as retryCount may be any number: one beyond all indices counts.
+    """
+    if not 0 < retry <= LARGEST_INDEX:
+        return uncounted
+    one = IndexSet.of(retry)
+    return uncounted - one if counts else uncounted | one
+
+
+def names_with_commas(text: str) -> list[str]:
+    """The names in an annotation that lists several with commas between."""
+    return [name.strip() for name in text.split(",") if name.strip()]
