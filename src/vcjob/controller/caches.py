@@ -84,6 +84,8 @@ class Caches:
         clock: the time.
         jitter: a number from 0 to 1, drawn to spread repeated tries.
         unwatched: kinds that are left out.
+        of_others: follow supporting objects of others, too. One that stands in a Job's way is then
+            seen to go; else only the Job's next try finds out.
     """
 
     def __init__(
@@ -93,7 +95,10 @@ class Caches:
         clock: Clock,
         jitter: random.Random,
         unwatched: Collection[Kind] = (),
+        *,
+        of_others: bool = False,
     ) -> None:
+        self._selected = () if of_others else SUPPORTING
         self._kinds = tuple(kind for kind in _KINDS if kind not in unwatched)
         self._cluster = cluster
         self._records = records
@@ -158,7 +163,7 @@ class Caches:
 
     async def _try_list(self, kind: Kind) -> str | None:
         try:
-            listed = await self._cluster.list(kind, labels=labels_of(kind))
+            listed = await self._cluster.list(kind, labels=self._labels_of(kind))
         except ClusterError as error:
             self._lists[kind].fail(f"cannot list {kind.plural}: {error}", error)
             self._set_listed(kind, False)
@@ -174,7 +179,7 @@ class Caches:
             began = self._clock.steady()
             is_old = False
             try:
-                async for event in self._cluster.watch(kind, since, labels=labels_of(kind)):
+                async for event in self._cluster.watch(kind, since, labels=self._labels_of(kind)):
                     since = event.object["metadata"]["resourceVersion"]
                     trying.succeed()
                     if event.type is not EventType.BOOKMARK:
@@ -207,7 +212,6 @@ class Caches:
         else:
             self._all_listed.clear()
 
-
-def labels_of(kind: Kind) -> dict[str, str] | None:
-    """By which labels objects of a kind are selected, None: all of them."""
-    return _OURS if kind in SUPPORTING else None
+    def _labels_of(self, kind: Kind) -> dict[str, str] | None:
+        """By which labels objects of a kind are selected, None: all of them."""
+        return _OURS if kind in self._selected else None

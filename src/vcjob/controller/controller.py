@@ -43,6 +43,9 @@ class Controller:
         workers: how many Jobs are worked on at once.
         unwatched: supporting kinds that are asked for by name only, for want of the right to list
             them. That somebody deleted one is noticed when it is to be changed.
+        of_others: also follow supporting objects that are not ours, so that a Job goes on when
+            one that is in its way goes. On a cluster they may be many and large; without, the
+            Job tries again at growing intervals of up to a minute.
         adapt_pod: makes of each pod what is created, as for the scheduler of the cluster; it must
             not change what it gets.
         status_interval: seconds for each write of a Job's status; those that only inform wait
@@ -65,6 +68,7 @@ class Controller:
         make_key_pair: MakeKeyPair = make_key_pair,
         workers: int = 4,
         unwatched: Collection[Kind] = (),
+        of_others: bool = False,
         adapt_pod: Callable[[Object], Object] = lambda pod: pod,
         status_interval: float = 0.0,
         allowed_annotations: Collection[str] | None = None,
@@ -82,7 +86,9 @@ class Controller:
         self.records = Records(self.queue.add, self._unwatched, plugins.requires)
         self._preparer = Preparer(self.records, plugins, allowed_annotations)
         self._applier = Applier(cluster, self.records, adapt_pod)
-        self._caches = Caches(cluster, self.records, self._clock, self._jitter, self._unwatched)
+        self._caches = Caches(
+            cluster, self.records, self._clock, self._jitter, self._unwatched, of_others=of_others
+        )
 
     @property
     def synced(self) -> bool:

@@ -185,7 +185,8 @@ class LocalEngine:
         else:
             await make_queues(patient)
         if self._with_controller:
-            deciding.append(Controller(self.cluster, installed_plugins(third_party=True)).run())
+            plugins = installed_plugins(third_party=True)
+            deciding.append(Controller(self.cluster, plugins, of_others=True).run())
         self._deciding = self._begin(*deciding)
         doing = [self._network.run(), self._agent.run(), self._clean_up()]
         if self._of_service:

@@ -10,9 +10,11 @@ from vcjob.api.defaults import apply_defaults
 from vcjob.api.kinds import (
     CONFIG_MAP,
     JOB,
+    NETWORK_POLICY,
     PERSISTENT_VOLUME_CLAIM,
     POD,
     QUEUE,
+    SECRET,
     SERVICE,
     Kind,
 )
@@ -469,14 +471,36 @@ def test_a_plugin_that_cannot_work_is_named_until_the_job_is_put_right(
     simulated(story)
 
 
-def test_an_objects_name_that_is_taken_is_told_and_disturbs_no_other_job() -> None:
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        (CONFIG_MAP, "lc-svc"),
+        (SERVICE, "lc"),
+        (NETWORK_POLICY, "lc"),
+        (SECRET, "lc-ssh"),
+        (POD, "lc-worker-1"),
+    ],
+    ids=lambda value: getattr(value, "kind", ""),
+)
+@pytest.mark.parametrize(
+    ("options", "within"), [({"of_others": True}, 0), ({}, 60)], ids=["all are seen", "ours only"]
+)
+def test_a_name_that_is_taken_is_told_and_waited_for_and_disturbs_no_other_job(
+    kind: Kind, name: str, options: Object, within: float
+) -> None:
     async def story(world: Simulation) -> None:
-        await world.store.create(CONFIG_MAP, {"metadata": {"name": "lc-svc"}, "data": {}})
-        await world.create_job(job())
+        spec = {"containers": [{"name": "main", "image": "none"}]} if kind == POD else {}
+        theirs = await world.store.create(kind, {"metadata": {"name": name}, "spec": spec})
+        await world.create_job(job(plugins={"svc": [], "ssh": []}))
         await world.settle()
         await world.admit()
         await world.advance(100)
-        await _is_told(world, "NameTaken", "ConfigMap lc-svc", "delete or rename it")
+        await _is_told(world, "NameTaken", f"{kind} {name}", "delete or rename it")
+        assert await world.store.get(kind, "default", name) == theirs
         await _other_job_runs(world)
+        await world.store.delete(kind, "default", name, grace_period_seconds=0)
+        await world.advance(within)
+        await world.run_all()
+        assert await world.phase("lc") == "Running"
 
-    simulated(story)
+    simulated(story, controller_options=options)
