@@ -68,6 +68,7 @@ NETWORK_POLICY_ANNOTATIONS = "vcjob.dev/network-policy-annotations"
 NETWORK_POLICY_SOURCES = "vcjob.dev/network-policy-sources"
 SSH_SECRET = "vcjob.dev/ssh-secret"
 UNCOUNTED_EVENTS = "vcjob.dev/uncounted-events"
+MINIMUM_FIRST = "vcjob.dev/minimum-first"
 
 OUR_ANNOTATIONS: tuple[OurAnnotation, ...] = (
     OurAnnotation(SUSPEND, "core", '"true" suspends the Job like AbortJob', "0.1"),
@@ -75,6 +76,12 @@ OUR_ANNOTATIONS: tuple[OurAnnotation, ...] = (
         UNCOUNTED_EVENTS,
         "core",
         "events whose restarts use up no retry of maxRetry, with commas, such as PodEvicted",
+        "0.1",
+    ),
+    OurAnnotation(
+        MINIMUM_FIRST,
+        "core",
+        '"true" makes pods beyond the minimum only once the minimum runs',
         "0.1",
     ),
     OurAnnotation(

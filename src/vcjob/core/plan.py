@@ -18,6 +18,8 @@ from vcjob.core.answering import answer_occurrences
 from vcjob.core.blueprint import Blueprint
 from vcjob.core.draft import Draft, Told, begin
 from vcjob.core.facts import PodFacts, PodPhase
+from vcjob.core.indices import IndexSet
+from vcjob.core.minimum_first import held_back
 from vcjob.core.observed import Observed, Slot
 from vcjob.core.occurrences import has_policies, occurrences
 from vcjob.core.orders import obey_annotation, obey_commands
@@ -107,13 +109,14 @@ def plan(
     stays = undecided and draft.phase == before and before is not Phase.NEW
     trying = around.attempt and blocked is around.trouble
     able = stays and before in ACTIVE and (blocked is None or trying)
-    _explain(draft, before, around, waiting, blocked, admitted=admitted)
+    held = held_back(draft, waiting, around.priorities)
+    _explain(draft, before, around, waiting, held, blocked, admitted=admitted)
     marks = _marks(draft, blueprint, admitted=admitted)
     status = status_of(draft, counts, marks, now, admitted=admitted and draft.phase == before)
     record = difference(old_status, status)
     ensure = _ensure(draft, around, blueprint, waiting) if able else ()
     remove = () if unreadable and draft.phase in ACTIVE else pods_to_remove(draft)
-    create = places_to_fill(draft, waiting) if able and admitted else ()
+    create = places_to_fill(draft, waiting, held) if able and admitted else ()
     more = draft.retry != retry or len(remove) + len(create) >= BATCH
     return Plan(
         amend=amendment(job, blueprint.claims, forwarding=around.forwarding) if able else None,
@@ -152,11 +155,11 @@ def _decide(draft: Draft, around: Surroundings, group_phase: str, now: float) ->
 
 def _explain(
     draft: Draft, before: Phase, around: Surroundings, waiting: frozenset[str],
-    blocked: Trouble | None, *, admitted: bool,
+    held: Mapping[str, IndexSet], blocked: Trouble | None, *, admitted: bool,
 ) -> None:  # fmt: skip
     """Say what the Job waits for, and make an Event of it when that has changed."""
     if draft.phase in (Phase.PENDING, Phase.RUNNING):
-        why = blocked or waiting_reason(draft, around.group, waiting, admitted=admitted)
+        why = blocked or waiting_reason(draft, around.group, waiting, held, admitted=admitted)
         if why:
             _tell(draft, why)
         else:

@@ -1,11 +1,16 @@
 """Why a Job is where it is, and what it waits for, in one sentence (user case P99)."""
 
+from collections.abc import Mapping
+
 import msgspec
 
+from vcjob.api.names import MINIMUM_FIRST
 from vcjob.api.types import Job, Object
 from vcjob.core.actions import Phase
 from vcjob.core.draft import Draft
 from vcjob.core.facts import PodPhase
+from vcjob.core.indices import IndexSet
+from vcjob.core.minimum_first import NOT_HELD
 
 PLUGIN_WARNING = "PluginWarning"
 """Reason of Events about what plugins warn of; ``validate`` tells the same."""
@@ -23,9 +28,18 @@ class Trouble(msgspec.Struct, frozen=True):
 
 
 def waiting_reason(
-    draft: Draft, group: Object | None, waiting: frozenset[str], *, admitted: bool
+    draft: Draft,
+    group: Object | None,
+    waiting: frozenset[str],
+    held: Mapping[str, IndexSet] = NOT_HELD,
+    *,
+    admitted: bool,
 ) -> Trouble | None:
-    """What a Pending or Running Job waits for, or None if for nothing."""
+    """What a Pending or Running Job waits for, or None if for nothing.
+
+    Tasks that are ``waiting`` have not had their turn, places that are ``held`` back get a pod once
+    the minimum runs.
+    """
     if draft.phase is Phase.PENDING and (impossible := _impossible_gang(draft.job)):
         return impossible
     if draft.phase is Phase.PENDING and not admitted:
@@ -34,10 +48,19 @@ def waiting_reason(
     if failing:
         return failing
     if waiting:
-        return Trouble("DependsOn", _order(draft.job, waiting), "Normal")
+        why = [_order(draft.job, waiting), *([_beyond_minimum(held)] if held else [])]
+        return Trouble("DependsOn", "; ".join(why), "Normal")
+    if held:
+        return Trouble("MinimumFirst", _beyond_minimum(held), "Normal")
     if draft.phase is Phase.PENDING:
         return Trouble("PodsNotRunning", "waiting for pods to run", "")
     return None
+
+
+def _beyond_minimum(held: Mapping[str, IndexSet]) -> str:
+    """How many pods of which task wait for those of the minimum."""
+    counts = [f"{len(places)} of task {task}" for task, places in held.items()]
+    return f"pods beyond the minimum are made once it runs ({MINIMUM_FIRST}): {', '.join(counts)}"
 
 
 def _impossible_gang(job: Job) -> Trouble | None:

@@ -5,10 +5,13 @@ Succeeded is not made again though somebody deletes it, hence ``done``; one that
 was evicted, hence ``alive``: both are recorded in the status (core/state.py).
 """
 
+from collections.abc import Mapping
+
 from vcjob.core.actions import ACTIVE
 from vcjob.core.draft import Draft
 from vcjob.core.facts import PodFacts, PodPhase
 from vcjob.core.indices import NO_INDICES, IndexSet
+from vcjob.core.minimum_first import NOT_HELD
 from vcjob.core.observed import Slot
 from vcjob.core.occurrences import is_current
 
@@ -49,10 +52,13 @@ def pods_to_remove(draft: Draft) -> tuple[PodFacts, ...]:
     return tuple(chosen)
 
 
-def places_to_fill(draft: Draft, waiting: frozenset[str]) -> tuple[Slot, ...]:
+def places_to_fill(
+    draft: Draft, waiting: frozenset[str], held: Mapping[str, IndexSet] = NOT_HELD
+) -> tuple[Slot, ...]:
     """Places that lack a pod, at most ``BATCH``; none while pods of an older version are there.
 
-    Tasks that are ``waiting`` for their turn get none.
+    Tasks that are ``waiting`` for their turn get none, nor do places that are ``held`` back until
+    the minimum runs.
     """
     for name, pods in draft.observed.tasks.items():
         if draft.condemned(name, pods) & pods.older_than(draft.version):
@@ -62,6 +68,7 @@ def places_to_fill(draft: Draft, waiting: frozenset[str]) -> tuple[Slot, ...]:
         if task.name in waiting:
             continue
         missing = IndexSet.below(task.replicas) - draft.observed.task(task.name).slots
+        missing -= held.get(task.name, NO_INDICES)
         for index in missing - draft.done.get(task.name, NO_INDICES):
             if len(chosen) >= BATCH:
                 return tuple(chosen)

@@ -18,6 +18,7 @@ from vcjob.api.kinds import (
     SERVICE,
     Kind,
 )
+from vcjob.api.names import MINIMUM_FIRST
 from vcjob.api.types import Object
 from vcjob.controller.cluster import Forbidden
 
@@ -504,3 +505,114 @@ def test_a_name_that_is_taken_is_told_and_waited_for_and_disturbs_no_other_job(
         assert await world.phase("lc") == "Running"
 
     simulated(story, controller_options=options)
+
+
+def elastic(**spec: Any) -> Object:
+    """2 of 6 workers are needed; the rest may come later."""
+    manifest = job(minAvailable=2, **spec)
+    manifest["spec"]["tasks"][0].update(replicas=6, minAvailable=2)
+    manifest["metadata"]["annotations"] = {MINIMUM_FIRST: "true"}
+    return manifest
+
+
+FIRST = ["lc-worker-0", "lc-worker-1"]
+ALL = [f"lc-worker-{index}" for index in range(6)]
+
+
+@pytest.mark.parametrize("crash", [False, True])
+def test_p98_pods_beyond_the_minimum_are_made_once_it_runs(crash: bool) -> None:
+    async def story(world: Simulation) -> None:
+        async def settle() -> None:
+            await world.settle()
+            if crash:
+                await world.crash()
+                await world.start()
+                await world.settle()
+
+        await world.create_job(elastic())
+        await settle()
+        await world.admit()
+        await settle()
+        assert await world.pod_names() == FIRST
+        hosts = (await world.store.get(CONFIG_MAP, "default", "lc-svc"))["data"]["worker.host"]
+        assert len(hosts.splitlines()) == 6
+        await world.run_pod(FIRST[0])
+        await settle()
+        assert await world.pod_names() == FIRST
+        status = await world.status("lc")
+        assert status["state"]["phase"] == "Pending"
+        assert status["state"]["message"].endswith(": 4 of task worker")
+        await world.run_pod(FIRST[1])
+        await settle()
+        assert await world.pod_names() == ALL
+        assert await world.phase("lc") == "Running"
+        assert "message" not in (await world.status("lc"))["state"]
+
+    simulated(story)
+
+
+def test_p98_a_new_attempt_begins_with_the_minimum_too() -> None:
+    async def story(world: Simulation) -> None:
+        policies = [{"event": "PodFailed", "action": "RestartJob"}]
+        await world.run_job(elastic(policies=policies))
+        await world.run_all()
+        await world.end_pod(ALL[5], exit_code=1)
+        await world.settle()
+        await world.admit()
+        await world.settle()
+        assert await world.pod_names() == FIRST
+        await world.run_all()
+        assert await world.pod_names() == ALL
+
+    simulated(story)
+
+
+def test_p98_what_a_scale_up_adds_waits_while_one_of_the_minimum_is_replaced() -> None:
+    async def story(world: Simulation) -> None:
+        await world.run_job(elastic(policies=[{"event": "PodEvicted", "action": "RestartPod"}]))
+        await world.run_all()
+        await world.preempt_pod(FIRST[0])
+        await world.settle()
+        tasks = [{**(await world.job("lc"))["spec"]["tasks"][0], "replicas": 8}]
+        await world.patch_job("lc", {"spec": {"tasks": tasks}})
+        await world.settle()
+        assert await world.pod_names() == ALL
+        await world.run_all()
+        assert await world.pod_names() == [*ALL, "lc-worker-6", "lc-worker-7"]
+
+    simulated(story)
+
+
+def test_p98_a_task_that_waits_for_its_turn_has_a_minimum_when_it_comes() -> None:
+    async def story(world: Simulation) -> None:
+        manifest = elastic()
+        worker = manifest["spec"]["tasks"][0]
+        late = {**worker, "name": "late", "dependsOn": {"name": ["worker"]}}
+        late.update(replicas=3, minAvailable=1)
+        manifest["spec"].update(tasks=[worker, late], minAvailable=3)
+        await world.create_job(manifest)
+        await world.settle()
+        await world.admit()
+        await world.settle()
+        assert await world.pod_names() == FIRST
+        await world.run_pending()
+        await world.settle()  # the minimum has grown by the next task's
+        assert await world.pod_names() == ["lc-late-0", *FIRST]
+        await world.run_pending()
+        await world.settle()
+        assert await world.pod_names() == ["lc-late-0", "lc-late-1", "lc-late-2", *ALL]
+
+    simulated(story)
+
+
+def test_p98_without_the_annotation_all_pods_are_made_at_once() -> None:
+    async def story(world: Simulation) -> None:
+        manifest = elastic()
+        del manifest["metadata"]["annotations"]
+        await world.create_job(manifest)
+        await world.settle()
+        await world.admit()
+        await world.settle()
+        assert await world.pod_names() == ALL
+
+    simulated(story)

@@ -303,6 +303,7 @@ def test_variables_over_128_kibibytes_draw_a_warning() -> None:
     [
         ("annotations", "vcjob.dev/suspent", "true", "no annotation"),
         ("annotations", "vcjob.dev/suspend", "yes", "means nothing"),
+        ("annotations", "vcjob.dev/minimum-first", "yes", "means nothing"),
         ("annotations", "vcjob.dev/copy-labels", "team", 'label "team"'),
         ("annotations", "vcjob.dev/uncounted-events", "PodFailed,PodEvited", 'names "PodEvited"'),
         ("annotations", "vcjob.dev/uncounted-events", "*", 'names "*"'),

@@ -7,8 +7,9 @@ import pytest
 from vcjob.api.types import Job, Object
 from vcjob.core.draft import Draft, begin
 from vcjob.core.facts import PodFacts, PodPhase
+from vcjob.core.indices import IndexSet
 from vcjob.core.observed import Observed
-from vcjob.core.reasons import unschedulable, waiting_reason
+from vcjob.core.reasons import Trouble, unschedulable, waiting_reason
 
 NOBODY: frozenset[str] = frozenset()
 
@@ -111,3 +112,13 @@ def test_tasks_that_wait_for_others_are_named_with_those() -> None:
 def test_a_job_that_waits_for_nothing_but_its_pods_makes_no_event() -> None:
     assert told(draft()) == ("PodsNotRunning", "waiting for pods to run", "")
     assert told(draft(phase="Running")) is None
+
+
+def test_pods_that_are_held_back_are_told_with_their_numbers() -> None:
+    held = {"w": IndexSet.of(3, 4)}
+    beyond = "pods beyond the minimum are made once it runs (vcjob.dev/minimum-first): 2 of task w"
+    why = waiting_reason(draft("", phase="Running"), None, NOBODY, held, admitted=True)
+    assert why == Trouble("MinimumFirst", beyond, "Normal")
+    tasks = [{"name": "w", "replicas": 5}, {"name": "late", "dependsOn": {"name": ["w"]}}]
+    why = waiting_reason(draft(tasks=tasks), None, frozenset({"late"}), held, admitted=True)
+    assert why == Trouble("DependsOn", f"task late waits until w is ready; {beyond}", "Normal")

@@ -7,6 +7,7 @@ import pytest
 from vcjob.api.types import Job
 from vcjob.core.draft import Draft, begin
 from vcjob.core.facts import PodFacts, PodPhase
+from vcjob.core.indices import IndexSet
 from vcjob.core.observed import Observed
 from vcjob.core.replicas import BATCH, places_to_fill, pods_to_remove, take_stock
 
@@ -102,6 +103,10 @@ def test_places_that_are_filled(one: Draft, indices: list[int]) -> None:
 
 def test_a_task_that_waits_for_its_turn_gets_no_pods() -> None:
     assert places_to_fill(draft(), frozenset({"w"})) == ()
+
+
+def test_places_that_are_held_back_get_no_pods() -> None:
+    assert places_to_fill(draft(), NOBODY, {"w": IndexSet.of(1, 2)}) == (("w", 0),)
 
 
 def test_neither_more_than_a_batch_is_removed_at_once_nor_more_created() -> None:

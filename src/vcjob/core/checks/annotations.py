@@ -2,7 +2,14 @@
 
 from collections.abc import Iterator
 
-from vcjob.api.names import COPY_LABELS, OUR_ANNOTATIONS, OUR_PREFIX, SUSPEND, UNCOUNTED_EVENTS
+from vcjob.api.names import (
+    COPY_LABELS,
+    MINIMUM_FIRST,
+    OUR_ANNOTATIONS,
+    OUR_PREFIX,
+    SUSPEND,
+    UNCOUNTED_EVENTS,
+)
 from vcjob.api.problems import Problem
 from vcjob.api.suggestions import suggest
 from vcjob.core.actions import Event
@@ -26,14 +33,15 @@ def check_annotations(subject: Subject) -> Iterator[Problem]:
                 "write it under metadata.annotations",
                 warning=True,
             )
-    suspend = metadata.annotations.get(SUSPEND)
-    if suspend not in (None, "true", "false"):
-        yield Problem(
-            f'{SUSPEND} is "{suspend}", which means nothing',
-            ("metadata", "annotations", SUSPEND),
-            'write "true" or "false"',
-            warning=True,
-        )
+    for key in (SUSPEND, MINIMUM_FIRST):
+        value = metadata.annotations.get(key)
+        if value not in (None, "true", "false"):
+            yield Problem(
+                f'{key} is "{value}", which means nothing',
+                ("metadata", "annotations", key),
+                'write "true" or "false"',
+                warning=True,
+            )
     for key in names_with_commas(metadata.annotations.get(COPY_LABELS, "")):
         if key not in metadata.labels:
             yield Problem(
