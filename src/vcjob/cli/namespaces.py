@@ -10,6 +10,8 @@ def namespaces_option(
 ) -> tuple[str, ...]:
     """A callback of options: names separated by commas, each once."""
     names = tuple(dict.fromkeys(name.strip() for name in value.split(",") if name.strip()))
+    if value and not names:  # an empty tuple means all namespaces: nobody asked for that
+        raise click.BadParameter(f'"{value}" names no namespace', ctx, parameter)
     for name in names:
         if wrong := dns_1123_label(name):
             raise click.BadParameter(f'the name "{name}" must {wrong}', ctx, parameter)
