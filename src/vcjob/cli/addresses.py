@@ -20,8 +20,10 @@ class AddressType(click.ParamType[tuple[str, int]]):
         host, colon, port = value.rpartition(":")
         if not colon or value.endswith("]"):
             host, port = value, "0"
-        if not port.isdigit() or int(port) > 65535:
+        if not (port.isascii() and port.isdigit()):
             self.fail(f"{value!r} is not HOST:PORT, for example 127.0.0.1:6443", param, ctx)
+        if len(port) > 5 or int(port) > 65535:
+            self.fail(f"{port} is not a port: they end at 65535", param, ctx)
         host = host.strip("[]")
         if not host:
             return self._default_host, int(port)

@@ -16,3 +16,10 @@ def namespaces_option(
         if wrong := dns_1123_label(name):
             raise click.BadParameter(f'the name "{name}" must {wrong}', ctx, parameter)
     return names
+
+
+def own_namespace_option(ctx: click.Context, parameter: click.Parameter, value: str) -> str:
+    """A callback of options: one name, or none for that of whoever is started."""
+    if len(names := namespaces_option(ctx, parameter, value)) > 1:
+        raise click.BadParameter("must be one name", ctx, parameter)
+    return "".join(names)

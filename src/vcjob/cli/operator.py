@@ -1,5 +1,6 @@
 """``vcjob operator``: options in, a process that looks after the Jobs of a cluster out."""
 
+import math
 from typing import TYPE_CHECKING
 
 import click
@@ -13,12 +14,18 @@ from vcjob.cli.component_options import (
     server_options,
 )
 from vcjob.cli.durations import DurationType
-from vcjob.cli.namespaces import namespaces_option
+from vcjob.cli.namespaces import namespaces_option, own_namespace_option
 
 if TYPE_CHECKING:
     from vcjob.controller.leading import Terms
 
 _SCHEDULERS = ("auto", "volcano", "builtin")
+
+
+def _finite(ctx: click.Context, parameter: click.Parameter, value: float) -> float:
+    if not math.isfinite(value):  # a range of click lets nan pass
+        raise click.BadParameter(f"{value} is not a rate; 0 is for no limit", ctx, parameter)
+    return value
 
 
 @click.command(
@@ -49,11 +56,12 @@ _SCHEDULERS = ("auto", "volcano", "builtin")
 @click.option("--leader-elect-retry-period", "retry_period", type=DurationType(), default="2s",
               show_default=True, help="Between renewals, and between looks of who "
               "waits.")  # fmt: skip
-@click.option("--lease-namespace", default="", metavar="NAME",
+@click.option("--lease-namespace", default="", metavar="NAME", callback=own_namespace_option,
               help="Where replicas keep their Lease. Default: the pod's own, else "
               "vcjob-system.")  # fmt: skip
 @click.option("--api-rate", type=click.FloatRange(min=0), default=500.0, show_default=True,
-              metavar="N", help="Writes a second in the long run; 0: no limit.")  # fmt: skip
+              callback=_finite, metavar="N",
+              help="Writes a second in the long run; 0: no limit.")  # fmt: skip
 @click.option("--api-burst", type=click.IntRange(min=1), default=1000, show_default=True,
               metavar="N", help="Writes at once after a pause.")  # fmt: skip
 @click.option("--api-concurrency", type=click.IntRange(min=1), default=64, show_default=True,

@@ -15,6 +15,7 @@ from vcjob.cli.component_options import (
     server_options,
 )
 from vcjob.cli.exit_codes import ExitCode
+from vcjob.cli.namespaces import own_namespace_option
 
 if TYPE_CHECKING:
     from vcjob.admission.webhook import WebhookOptions
@@ -34,7 +35,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option("--health-address", type=AddressType(default_host=""), default=":8080",
               show_default=True, metavar="HOST:PORT",
               help="Where /healthz, /readyz and /metrics are answered.")  # fmt: skip
-@click.option("--namespace", default="", metavar="NAME",
+@click.option("--namespace", default="", metavar="NAME", callback=own_namespace_option,
               help="Where its Service and its Secret are. Default: the pod's own, else "
               "vcjob-system.")  # fmt: skip
 @click.option("--service", default="vcjob-webhook", show_default=True, metavar="NAME",

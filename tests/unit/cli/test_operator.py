@@ -65,3 +65,10 @@ def test_neither_a_pod_nor_a_kubeconfig_is_said_with_the_options_that_help(
     done = CliRunner().invoke(operator, [])
     assert done.exit_code == 1
     assert "with --kubeconfig or --context" in done.output
+
+
+@pytest.mark.parametrize("rate", ["nan", "inf", "-1"])
+def test_what_is_no_rate_is_refused(started: list[OperatorOptions], rate: str) -> None:
+    done = CliRunner().invoke(operator, ["--api-rate", rate])
+    assert (done.exit_code, started) == (2, [])
+    assert "Invalid value for '--api-rate'" in done.output
