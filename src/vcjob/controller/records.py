@@ -155,7 +155,10 @@ class Records:
             if new:
                 self._wake_waiting()
         elif kind == PRIORITY_CLASS:
-            self.priorities[name] = int(obj.get("value") or 0)
+            value = int(obj.get("value") or 0)
+            before, self.priorities[name] = self.priorities.get(name), value
+            if before != value:
+                self._wake_waiting()  # which tasks make up the minimum may be others now
         elif kind == PERSISTENT_VOLUME_CLAIM and key_of(obj) not in self.claims:
             self.claims.add(key_of(obj))
             self._wake_waiting()

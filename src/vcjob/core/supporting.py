@@ -80,14 +80,20 @@ def steps(wanted: Iterable[Object], owned: Owned) -> Iterator[Step]:
 
 
 def group_steps(wanted: Object, present: Object | None) -> Iterator[Step]:
-    """What is to be done so that the PodGroup's spec is as wanted. Keys are never removed."""
+    """What is to be done so that the PodGroup's spec is as wanted.
+
+    Keys are never removed, but for resources that the minimum no longer needs.
+    """
     kind = kind_of(wanted)
     if present is None:
         yield Create(kind, wanted)
         return
     spec = {key: value for key, value in wanted["spec"].items() if key != "queue"}
     spec.setdefault("minMember", None)
-    patch = subset_patch(present.get("spec") or {}, spec)
+    there = present.get("spec") or {}
+    needed_before = dict.fromkeys(there.get("minResources") or ())
+    spec["minResources"] = needed_before | spec.get("minResources", {})
+    patch = subset_patch(there, spec)
     if patch and not _is_leaving(present):
         yield _repair_of(kind, present, {"spec": patch})
 

@@ -9,7 +9,7 @@ from faults import Fault, Faulty
 from simulation import Simulation, simulated
 
 from vcjob.api.defaults import apply_defaults
-from vcjob.api.kinds import JOB, PERSISTENT_VOLUME_CLAIM, POD, QUEUE
+from vcjob.api.kinds import JOB, PERSISTENT_VOLUME_CLAIM, POD, POD_GROUP, PRIORITY_CLASS, QUEUE
 from vcjob.api.names import JOB_FORWARDING
 from vcjob.api.types import Object
 from vcjob.local.store import Store
@@ -437,3 +437,22 @@ def test_a_restart_that_is_decided_when_its_pods_are_gone_already_is_seen_as_a_p
     second = [phase for retries, phase in seen if retries == 2]
     assert second[:1] == ["Restarting"], seen
     assert "Pending" in second
+
+
+def test_a_priority_class_that_comes_later_changes_what_a_waiting_gang_needs() -> None:
+    async def story(world: Simulation) -> None:
+        wanted = job(minAvailable=1)
+        [small] = wanted["spec"]["tasks"]
+        container = {"name": "main", "image": "none", "resources": {"requests": {"cpu": "4"}}}
+        template = {"spec": {"priorityClassName": "urgent", "containers": [container]}}
+        wanted["spec"]["tasks"] = [small, {**small, "name": "large", "template": template}]
+        await world.create_job(wanted)
+        await world.settle()
+        [before] = (await world.store.list(POD_GROUP)).items
+        assert "cpu" not in before["spec"]["minResources"]
+        await world.store.create(PRIORITY_CLASS, {"metadata": {"name": "urgent"}, "value": 7})
+        await world.settle()
+        [after] = (await world.store.list(POD_GROUP)).items
+        assert after["spec"]["minResources"]["cpu"] == "4"
+
+    simulated(story)

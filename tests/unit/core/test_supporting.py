@@ -79,9 +79,13 @@ def test_what_is_being_deleted_is_left_alone() -> None:
         ({"minMember": 2}, {}, {"minMember": None}),
         ({"minTaskMember": {"a": 1, "b": 1}}, {"minTaskMember": {"a": 2}},
          {"minTaskMember": {"a": 2}}),
+        ({"minResources": {"cpu": "2", "pods": "2"}}, {"minResources": {"pods": "1"}},
+         {"minResources": {"cpu": None, "pods": "1"}}),
+        ({"minResources": {"cpu": "2"}}, {"minResources": {}}, {"minResources": {"cpu": None}}),
+        ({}, {"minResources": {}}, None),
     ],
 )  # fmt: skip
-def test_a_podgroup_follows_but_keeps_its_queue_and_its_keys(
+def test_a_podgroup_follows_but_keeps_its_queue_and_its_tasks(
     there: Any, wanted: Any, patch: Any
 ) -> None:
     found = list(group_steps(obj(POD_GROUP, spec=wanted), obj(POD_GROUP, spec=there)))
