@@ -53,6 +53,14 @@ def test_beside_volcano_nothing_of_volcanos_is_printed(tmp_path: Path) -> None:
     assert "Volcano" not in ended.err
 
 
+def test_the_right_to_see_volcano_is_where_volcano_is_said_to_be(tmp_path: Path) -> None:
+    ended = run(tmp_path, "manifests", "--beside-volcano", "--volcano-namespace", "batch")
+    roles = [one["metadata"]["namespace"] for one in objects(ended) if one["kind"] == "Role"]
+    assert "batch" in roles
+    assert "volcano-system" not in roles
+    assert "--volcano-namespace=batch" in ended.out
+
+
 def test_what_falls_away_is_said_before_the_objects_and_on_standard_error(tmp_path: Path) -> None:
     ended = run(tmp_path, "manifests", "--namespaces", "b,a", "--no-crds")
     comments = [line[2:] for line in ended.out.split("---\n")[0].splitlines() if line != "#"]

@@ -97,6 +97,10 @@ def test_volcano_is_seen_by_its_lease(kubectl, config):
     assert "Volcano is installed there" in said
     roles = [one["metadata"] for one in yaml.safe_load_all(printed) if one["kind"] == "Role"]
     assert "volcano-system" in [role["namespace"] for role in roles]
+    _, said = manifests(
+        "--context", "vcjob", "--kubeconfig", config, "--volcano-namespace", "elsewhere"
+    )
+    assert "Volcano is installed there" not in said
 
 
 def test_server_side_apply_replaces_nothing_of_others(kubectl):

@@ -9,11 +9,13 @@ from vcjob.api.kinds import LEASE
 from vcjob.api.types import Object
 from vcjob.controller.cluster import Forbidden, NotFound
 from vcjob.core.times import micro_timestamp
-from vcjob.kubernetes.beside_volcano import NAMESPACE
+from vcjob.kubernetes.installing.installation import VOLCANO_NAMESPACE
 from vcjob.local.store import Store
 
 
-async def hold(store: Store, holder: str, seconds: int = 15, *, lease: str) -> None:
+async def hold(
+    store: Store, holder: str, seconds: int = 15, *, lease: str, namespace: str = VOLCANO_NAMESPACE
+) -> None:
     """Take or renew a Lease; without a holder, give it back."""
     spec = {
         "holderIdentity": holder,
@@ -22,22 +24,24 @@ async def hold(store: Store, holder: str, seconds: int = 15, *, lease: str) -> N
         "leaseTransitions": 3,
     }
     try:
-        await store.patch(LEASE, NAMESPACE, lease, {"spec": spec})
+        await store.patch(LEASE, namespace, lease, {"spec": spec})
     except NotFound:
-        metadata = {"name": lease, "namespace": NAMESPACE}
+        metadata = {"name": lease, "namespace": namespace}
         await store.create(LEASE, {"metadata": metadata, "spec": spec})
 
 
 @contextlib.asynccontextmanager
-async def renewing(store: Store, holder: str, *, lease: str) -> AsyncIterator[None]:
+async def renewing(
+    store: Store, holder: str, *, lease: str, namespace: str = VOLCANO_NAMESPACE
+) -> AsyncIterator[None]:
     """Be at work while the block runs; the Lease stays as it was renewed last."""
 
     async def go_on() -> None:
         while True:
-            await hold(store, holder, lease=lease)
+            await hold(store, holder, lease=lease, namespace=namespace)
             await asyncio.sleep(0.005)
 
-    await hold(store, holder, lease=lease)
+    await hold(store, holder, lease=lease, namespace=namespace)
     task = asyncio.create_task(go_on())
     try:
         yield

@@ -15,7 +15,7 @@ from vcjob.api.names import WIDENING
 from vcjob.api.types import Object
 from vcjob.cli.documents import write_json, write_yaml
 from vcjob.cli.exit_codes import ExitCode
-from vcjob.cli.namespaces import namespaces_option
+from vcjob.cli.namespaces import namespace_option, namespaces_option
 from vcjob.cli.target import CONTEXT_VARIABLE, TargetOptions, find_server
 from vcjob.controller.cluster import Cluster, NotFound
 from vcjob.kubernetes.cluster import KubernetesCluster
@@ -43,20 +43,13 @@ class _Found(msgspec.Struct, frozen=True):
     has_volcano: bool = False
 
 
-def _name(ctx: click.Context, parameter: click.Parameter, value: str) -> str:
-    names = namespaces_option(ctx, parameter, value)
-    if len(names) != 1:
-        raise click.BadParameter("must be one name", ctx, parameter)
-    return names[0]
-
-
 @click.command(
     epilog="The same options print the same text, byte for byte; only with --context is a cluster "
     "asked, and then nothing of it is changed. docs/operator.md tells how to install, "
     "docs/security.md what each right is for."
 )
-@click.option("--namespace", default=NAMESPACE, show_default=True, metavar="NAME", callback=_name,
-              help="Where vcjob itself runs.")  # fmt: skip
+@click.option("--namespace", default=NAMESPACE, show_default=True, metavar="NAME",
+              callback=namespace_option, help="Where vcjob itself runs.")  # fmt: skip
 @click.option("--namespaces", default="", metavar="A,B", callback=namespaces_option,
               help="Look after the Jobs of these namespaces only, with Roles there.")  # fmt: skip
 @click.option("--image", default=f"vcjob:{__version__}", show_default=True, metavar="IMAGE",
@@ -69,6 +62,8 @@ def _name(ctx: click.Context, parameter: click.Parameter, value: str) -> str:
               help="Volcano is installed: leave its definitions and Queues alone.")  # fmt: skip
 @click.option("--take-over", is_flag=True,
               help="Take Jobs over from Volcano's controller while it still runs.")  # fmt: skip
+@click.option("--volcano-namespace", default=VOLCANO_NAMESPACE, show_default=True, metavar="NAME",
+              callback=namespace_option, help="Where Volcano keeps its Leases.")  # fmt: skip
 @click.option("--no-webhook", is_flag=True, help="Leave out the admission webhook.")
 @click.option("--no-crds", is_flag=True, help="Leave out the CustomResourceDefinitions.")
 @click.option("--no-secrets", is_flag=True,
@@ -98,6 +93,7 @@ def manifests(
     scheduler: str,
     beside_volcano: bool,
     take_over: bool,
+    volcano_namespace: str,
     no_webhook: bool,
     no_crds: bool,
     no_secrets: bool,
@@ -126,8 +122,9 @@ def manifests(
         third_party_plugins=third_party_plugins,
         allowed_annotations=tuple(dict.fromkeys(allowed)),
         priority_class=priority_class,
+        volcano_namespace=volcano_namespace,
     )
-    found = _look(context, kubeconfig)
+    found = _look(context, kubeconfig, volcano_namespace)
     if found and found.has_volcano and not beside_volcano:
         click.echo("vcjob: Volcano is installed there", err=True)
         installation = msgspec.structs.replace(installation, beside_volcano=True)
@@ -174,7 +171,7 @@ def _configurations(installation: Installation) -> list[Object]:
     return webhook_configurations(installation.namespace) if installation.has_webhook else []
 
 
-def _look(context: str, kubeconfig: str) -> _Found | None:
+def _look(context: str, kubeconfig: str, volcano_namespace: str) -> _Found | None:
     """What the cluster of a context has; None if none was named. Raises VcjobError."""
     if not context:
         if kubeconfig:
@@ -185,12 +182,12 @@ def _look(context: str, kubeconfig: str) -> _Found | None:
 
     async def look() -> _Found:
         async with KubernetesCluster.of(server) as cluster:
-            return await _look_at(cluster)
+            return await _look_at(cluster, volcano_namespace)
 
     return asyncio.run(look())
 
 
-async def _look_at(cluster: Cluster) -> _Found:
+async def _look_at(cluster: Cluster, volcano_namespace: str) -> _Found:
     others = set()
     defines_queues = False
     plain = Installation()
@@ -202,7 +199,7 @@ async def _look_at(cluster: Cluster) -> _Found:
             if not is_ours(present):
                 others.add(_key(obj))
             defines_queues |= part is Part.CRDS and obj["spec"]["names"]["kind"] == QUEUE.kind
-    leases = [await _find(cluster, LEASE, VOLCANO_NAMESPACE, name) for name in VOLCANO_LEASES]
+    leases = [await _find(cluster, LEASE, volcano_namespace, name) for name in VOLCANO_LEASES]
     return _Found(frozenset(others), defines_queues, any(leases))
 
 

@@ -23,3 +23,11 @@ def own_namespace_option(ctx: click.Context, parameter: click.Parameter, value: 
     if len(names := namespaces_option(ctx, parameter, value)) > 1:
         raise click.BadParameter("must be one name", ctx, parameter)
     return "".join(names)
+
+
+def namespace_option(ctx: click.Context, parameter: click.Parameter, value: str) -> str:
+    """A callback of options: one name."""
+    names = namespaces_option(ctx, parameter, value)
+    if len(names) != 1:
+        raise click.BadParameter("must be one name", ctx, parameter)
+    return names[0]

@@ -14,7 +14,7 @@ from vcjob.cli.component_options import (
     server_options,
 )
 from vcjob.cli.durations import DurationType
-from vcjob.cli.namespaces import namespaces_option, own_namespace_option
+from vcjob.cli.namespaces import namespace_option, namespaces_option, own_namespace_option
 
 if TYPE_CHECKING:
     from vcjob.controller.leading import Terms
@@ -44,6 +44,8 @@ def _finite(ctx: click.Context, parameter: click.Parameter, value: float) -> flo
 @click.option("--take-over", is_flag=True,
               help="Work although Volcano's controller does: hold its Lease, so that it waits from "
               "then on. Ends with the operator.")  # fmt: skip
+@click.option("--volcano-namespace", default="volcano-system", show_default=True, metavar="NAME",
+              callback=namespace_option, help="Where Volcano keeps its Leases.")  # fmt: skip
 @click.option("--leader-elect/--no-leader-elect", default=True, show_default=True,
               help="Have one of several replicas work. Without it there must be one "
               "only.")  # fmt: skip
@@ -84,6 +86,7 @@ def operator(
     namespaces: tuple[str, ...],
     scheduler: str,
     take_over: bool,
+    volcano_namespace: str,
     leader_elect: bool,
     lease_duration: float,
     renew_deadline: float,
@@ -104,7 +107,7 @@ def operator(
     It decides as the engine of this machine does, and writes pods and all that belongs to them to
     the API server. While Volcano's own controller works it does not start: as a pod of the
     cluster it waits, elsewhere it ends. That is told by the Lease vc-controller-manager in
-    namespace volcano-system, so a controller of Volcano without leader election
+    Volcano's namespace (--volcano-namespace), so a controller of Volcano without leader election
     (--leader-elect=false) is not noticed: stop it first.
     """
     from vcjob.cli.operator_log import set_up
@@ -120,6 +123,7 @@ def operator(
         scheduler=scheduler,
         take_over=take_over,
         waits_for_volcano=in_pod,
+        volcano_namespace=volcano_namespace,
         leader_elect=leader_elect,
         terms=_terms(lease_duration, renew_deadline, retry_period),
         lease_namespace=lease_namespace or (server.namespace if in_pod else NAMESPACE),

@@ -1,6 +1,6 @@
 """Never two controllers for the same Jobs: Volcano's own, vc-controller-manager, goes first.
 
-It holds the Lease ``vc-controller-manager`` in ``volcano-system`` while it works. As long as
+It holds the Lease ``vc-controller-manager`` in its namespace while it works. As long as
 somebody renews that Lease we decide nothing (``StandingBack``), unless we were told to take over:
 then we hold the Lease ourselves (``TakingOver``), and Volcano's controller waits for it as any
 replica of it does. A controller of Volcano that runs without leader election has no Lease and
@@ -30,18 +30,13 @@ from vcjob.controller.leases import LeaseSpec
 from vcjob.controller.readiness import Readiness
 from vcjob.core.times import micro_timestamp, seconds_of
 from vcjob.kubernetes.conditions import Condition
+from vcjob.kubernetes.installing.installation import VOLCANO_NAMESPACE
 from vcjob.kubernetes.lease_sightings import Holding, Sightings
 
-NAMESPACE = "volcano-system"
 CONTROLLER_LEASE = "vc-controller-manager"
 OUR_PREFIX = "vcjob-operator_"
 """How holders begin that are operators of ours."""
 
-_SHOWN = f"{NAMESPACE}/{CONTROLLER_LEASE}"
-_CURE = (
-    f"Stop it (kubectl -n {NAMESPACE} scale deployment volcano-controllers --replicas=0), or start "
-    "with --take-over, which keeps it waiting"
-)
 _DURATION_SECONDS = 15.0
 _LOOK_SECONDS = 2.0
 """Between looks at the Lease, or renewals of it; as often as Volcano renews it."""
@@ -52,10 +47,10 @@ _log = logging.getLogger(__name__)
 class VolcanoRuns(VcjobError):
     """Volcano's controller is at work, and nobody told us to take over."""
 
-    def __init__(self, holder: str) -> None:
+    def __init__(self, holder: str, namespace: str = VOLCANO_NAMESPACE) -> None:
         super().__init__(
-            f"Volcano's controller works on this cluster: {holder} holds the Lease {_SHOWN} and "
-            f"renews it. {_CURE}"
+            f"Volcano's controller works on this cluster: {holder} holds the Lease "
+            f"{_shown(namespace)} and renews it. {_cure(namespace)}"
         )
 
 
@@ -76,12 +71,22 @@ class StandingBack:
         cluster: where the Lease is.
         readiness: gets what is wrong.
         pace: seconds between looks.
+        namespace: Volcano's.
     """
 
-    def __init__(self, cluster: Cluster, readiness: Readiness, pace: float = _LOOK_SECONDS) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        readiness: Readiness,
+        pace: float = _LOOK_SECONDS,
+        *,
+        namespace: str = VOLCANO_NAMESPACE,
+    ) -> None:
         self._cluster = cluster
         self._readiness = readiness
         self._pace = pace
+        self._namespace = namespace
+        self._shown = _shown(namespace)
         self._sightings = Sightings()
 
     async def refuse_to_start(self) -> None:
@@ -98,23 +103,23 @@ class StandingBack:
             said = self._sightings.lease
             if holding in (Holding.FREE, Holding.ABANDONED):
                 if self._readiness.of(Condition.VOLCANO):
-                    _log.info("nobody renews the Lease %s: Jobs are ours", _SHOWN)
+                    _log.info("nobody renews the Lease %s: Jobs are ours", self._shown)
                 self._readiness.meet(Condition.VOLCANO)
                 return
             if holding is Holding.UNCERTAIN:
                 self._readiness.fail(
                     Condition.VOLCANO,
-                    f"{said.holder_identity} is named as holder of the Lease {_SHOWN}, renewed at "
-                    f"{said.renew_time}; looking for {said.seconds:.0f} s whether it still renews "
-                    "it",
+                    f"{said.holder_identity} is named as holder of the Lease {self._shown}, "
+                    f"renewed at {said.renew_time}; looking for {said.seconds:.0f} s whether it "
+                    "still renews it",
                 )
             elif holding is Holding.HELD:
                 if refuse:
-                    raise VolcanoRuns(said.holder_identity)
+                    raise VolcanoRuns(said.holder_identity, self._namespace)
                 self._readiness.fail(
                     Condition.VOLCANO,
-                    f"Volcano's controller ({said.holder_identity}) holds the Lease {_SHOWN}: "
-                    f"nothing is decided until it is gone. {_CURE}",
+                    f"Volcano's controller ({said.holder_identity}) holds the Lease {self._shown}: "
+                    f"nothing is decided until it is gone. {_cure(self._namespace)}",
                 )
             await asyncio.sleep(self._pace)
 
@@ -123,11 +128,11 @@ class StandingBack:
         while True:
             await asyncio.sleep(self._pace)
             try:
-                lease = await read_lease(self._cluster, NAMESPACE, CONTROLLER_LEASE)
+                lease = await read_lease(self._cluster, self._namespace, CONTROLLER_LEASE)
             except Forbidden:
                 return
             except ClusterError as error:  # who cannot ask cannot change anything either
-                _log.info("the Lease %s cannot be read: %s", _SHOWN, error)
+                _log.info("the Lease %s cannot be read: %s", self._shown, error)
                 continue
             if self._note(lease) is Holding.HELD:
                 return
@@ -135,12 +140,12 @@ class StandingBack:
     async def _look(self) -> Holding | None:
         """What is known of the Lease; None if it cannot be read."""
         try:
-            lease = await read_lease(self._cluster, NAMESPACE, CONTROLLER_LEASE)
+            lease = await read_lease(self._cluster, self._namespace, CONTROLLER_LEASE)
         except Forbidden as error:
             self._readiness.fail(
                 Condition.VOLCANO,
                 "whether Volcano's controller works cannot be told, and nothing is decided until "
-                f'it can: grant the verb get on leases of namespace "{NAMESPACE}" ({error})',
+                f'it can: grant the verb get on leases of namespace "{self._namespace}" ({error})',
             )
             return None
         except ClusterError as error:
@@ -168,6 +173,7 @@ class TakingOver:
         identity: who we are.
         pace: seconds between renewals.
         duration: how long (s) the Lease lasts; Volcano's own default.
+        namespace: Volcano's.
     """
 
     def __init__(
@@ -177,12 +183,16 @@ class TakingOver:
         identity: str,
         pace: float = _LOOK_SECONDS,
         duration: float = _DURATION_SECONDS,
+        *,
+        namespace: str = VOLCANO_NAMESPACE,
     ) -> None:
         self._cluster = cluster
         self._readiness = readiness
         self._holder = OUR_PREFIX + identity
         self._pace = pace
         self._duration = duration
+        self._namespace = namespace
+        self._shown = _shown(namespace)
         self._sightings = Sightings()
 
     async def clear(self) -> None:
@@ -194,7 +204,7 @@ class TakingOver:
                 before = await self._hold()
             except ClusterError as error:
                 self._readiness.fail(
-                    Condition.VOLCANO, f"the Lease {_SHOWN} cannot be taken over: {error}"
+                    Condition.VOLCANO, f"the Lease {self._shown} cannot be taken over: {error}"
                 )
                 await asyncio.sleep(self._pace)
                 continue
@@ -203,7 +213,7 @@ class TakingOver:
                 clear_at = loop.time() + seconds
                 self._readiness.fail(
                     Condition.VOLCANO,
-                    f"took the Lease {_SHOWN} over from {before.holder_identity}; waiting "
+                    f"took the Lease {self._shown} over from {before.holder_identity}; waiting "
                     f"{seconds:.0f} s, by when Volcano's controller has noticed",
                 )
             if loop.time() >= clear_at:
@@ -218,14 +228,16 @@ class TakingOver:
         while True:
             await asyncio.sleep(self._pace)
             try:
-                spec = LeaseSpec.of(await read_lease(self._cluster, NAMESPACE, CONTROLLER_LEASE))
+                spec = LeaseSpec.of(
+                    await read_lease(self._cluster, self._namespace, CONTROLLER_LEASE)
+                )
                 if spec.holder_identity and not is_ours(spec):
-                    _log.warning("%s has taken the Lease %s", spec.holder_identity, _SHOWN)
+                    _log.warning("%s has taken the Lease %s", spec.holder_identity, self._shown)
                     return
                 await self._hold()
                 renewed = loop.time()
             except ClusterError as error:
-                _log.warning("the Lease %s could not be renewed: %s", _SHOWN, error)
+                _log.warning("the Lease %s could not be renewed: %s", self._shown, error)
                 if loop.time() - renewed > self._duration * 2 / 3:
                     return
 
@@ -234,20 +246,20 @@ class TakingOver:
 
         Raises ClusterError. Where there is no namespace of Volcano there is nothing to hold.
         """
-        lease = await read_lease(self._cluster, NAMESPACE, CONTROLLER_LEASE)
+        lease = await read_lease(self._cluster, self._namespace, CONTROLLER_LEASE)
         if lease is None:
-            metadata = {"name": CONTROLLER_LEASE, "namespace": NAMESPACE}
+            metadata = {"name": CONTROLLER_LEASE, "namespace": self._namespace}
             try:
                 await self._cluster.create(LEASE, {"metadata": metadata, "spec": self._spec(None)})
             except AlreadyExists as error:
-                raise Conflict(f"the Lease {_SHOWN} has just been made") from error
+                raise Conflict(f"the Lease {self._shown} has just been made") from error
             except NotFound:
                 pass
             return None
         before = LeaseSpec.of(lease)
         await self._cluster.patch(
             LEASE,
-            NAMESPACE,
+            self._namespace,
             CONTROLLER_LEASE,
             {"spec": self._spec(before)},
             resource_version=lease["metadata"]["resourceVersion"],
@@ -266,6 +278,17 @@ class TakingOver:
         if before is None or not is_ours(before):
             spec["acquireTime"] = now  # when it became ours, whichever replica holds it
         return spec
+
+
+def _shown(namespace: str) -> str:
+    return f"{namespace}/{CONTROLLER_LEASE}"
+
+
+def _cure(namespace: str) -> str:
+    return (
+        f"Stop it (kubectl -n {namespace} scale deployment volcano-controllers --replicas=0), or "
+        "start with --take-over, which keeps it waiting"
+    )
 
 
 async def read_lease(cluster: Cluster, namespace: str, name: str) -> Object | None:

@@ -111,7 +111,10 @@ class Operator:
         self.readiness = Readiness(Condition, expected=(Condition.SERVER,))
         self.readiness.doing = "starting"
         self._requirements = Requirements(self._cluster, options, self.readiness)
-        self._choice = SchedulerChoice(self._cluster, options.scheduler, self.readiness)
+        volcanos = options.volcano_namespace
+        self._choice = SchedulerChoice(
+            self._cluster, options.scheduler, self.readiness, namespace=volcanos
+        )
         self._plugins = installed_plugins(third_party=options.third_party_plugins)
         identity = f"{socket.gethostname()}_{os.getpid()}_{secrets.token_hex(4)}"
         self._leader = Leader(
@@ -119,9 +122,9 @@ class Operator:
         )
         self._beside: Beside
         if options.take_over:
-            self._beside = TakingOver(self._cluster, self.readiness, identity)
+            self._beside = TakingOver(self._cluster, self.readiness, identity, namespace=volcanos)
         else:
-            self._beside = StandingBack(self._cluster, self.readiness)
+            self._beside = StandingBack(self._cluster, self.readiness, namespace=volcanos)
         self._controller: Controller | None = None
         self._gangs: GangScheduler | None = None
         self._sees_queues = False

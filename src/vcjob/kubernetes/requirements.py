@@ -18,7 +18,7 @@ from vcjob.controller.readiness import Readiness
 from vcjob.kubernetes.cluster import KubernetesCluster
 from vcjob.kubernetes.conditions import Condition
 from vcjob.kubernetes.errors import Asked
-from vcjob.kubernetes.installing.installation import OPERATOR, VOLCANO_NAMESPACE
+from vcjob.kubernetes.installing.installation import OPERATOR
 from vcjob.kubernetes.installing.rights import Feature, Right, Scope, granted
 from vcjob.kubernetes.operator_options import OperatorOptions
 
@@ -105,7 +105,7 @@ def _namespaces(right: Right, options: OperatorOptions) -> tuple[str, ...]:
         case Scope.OWN:
             return (options.lease_namespace,)
         case Scope.VOLCANO:
-            return (VOLCANO_NAMESPACE,)
+            return (options.volcano_namespace,)
         case _:
             return ("",)
 

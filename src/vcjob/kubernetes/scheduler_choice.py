@@ -1,7 +1,7 @@
 """Who admits gangs on a cluster: Volcano's scheduler where it works, else we.
 
-Volcano's scheduler holds the Lease ``volcano`` in ``volcano-system`` while it works; to read it is
-the least right by which it can be noticed. What was chosen is looked at again while we work: we
+Volcano's scheduler holds the Lease ``volcano`` in its namespace while it works; to read it is the
+ least right by which it can be noticed. What was chosen is looked at again while we work: we
 give way as soon as Volcano's scheduler is there, and step in only when it has been away for longer
 than an upgrade of it takes.
 
@@ -21,9 +21,10 @@ from vcjob.controller.cluster import Cluster, ClusterError, Conflict, Forbidden,
 from vcjob.controller.parallel import for_each
 from vcjob.controller.readiness import Readiness
 from vcjob.core.scheduling.gating import GATE, GangScheduling
-from vcjob.kubernetes.beside_volcano import NAMESPACE, read_lease
+from vcjob.kubernetes.beside_volcano import read_lease
 from vcjob.kubernetes.cluster import KubernetesCluster
 from vcjob.kubernetes.conditions import Condition
+from vcjob.kubernetes.installing.installation import VOLCANO_NAMESPACE
 from vcjob.kubernetes.lease_sightings import Holding, Sightings
 
 SCHEDULER_LEASE = "volcano"
@@ -33,7 +34,6 @@ _LOOK_SECONDS = 2.0
 _LOOK_AGAIN_SECONDS = 30.0
 _AWAY_SECONDS = 300.0
 _AT_ONCE = 8
-_SHOWN = f"{NAMESPACE}/{SCHEDULER_LEASE}"
 
 _log = logging.getLogger(__name__)
 
@@ -45,6 +45,7 @@ class SchedulerChoice:
         cluster: where Volcano's Lease is.
         wanted: "volcano", "builtin", or "auto" to find out.
         readiness: is told what was chosen, and what keeps us from choosing.
+        namespace: Volcano's.
         look: how often (s) the Lease is looked at until it is known whether it is renewed.
         look_again: how often (s) after that.
         away: how long (s) Volcano's scheduler must be away before we step in.
@@ -56,6 +57,7 @@ class SchedulerChoice:
         wanted: str,
         readiness: Readiness,
         *,
+        namespace: str = VOLCANO_NAMESPACE,
         look: float = _LOOK_SECONDS,
         look_again: float = _LOOK_AGAIN_SECONDS,
         away: float = _AWAY_SECONDS,
@@ -63,6 +65,8 @@ class SchedulerChoice:
         self._cluster = cluster
         self._wanted = wanted
         self._readiness = readiness
+        self._namespace = namespace
+        self._shown = f"{namespace}/{SCHEDULER_LEASE}"
         self._look_seconds = look
         self._look_again_seconds = look_again
         self._away_seconds = away
@@ -80,11 +84,13 @@ class SchedulerChoice:
             holding = await self._look()
             if holding is Holding.HELD:
                 holder = self._sightings.lease.holder_identity
-                return self._tell(GangScheduling.VOLCANO, f"{holder} renews the Lease {_SHOWN}")
+                return self._tell(
+                    GangScheduling.VOLCANO, f"{holder} renews the Lease {self._shown}"
+                )
             if holding is Holding.FREE:
-                return self._tell(GangScheduling.BUILTIN, f"nobody holds the Lease {_SHOWN}")
+                return self._tell(GangScheduling.BUILTIN, f"nobody holds the Lease {self._shown}")
             if holding is Holding.ABANDONED:
-                return self._tell(GangScheduling.BUILTIN, f"nobody renews the Lease {_SHOWN}")
+                return self._tell(GangScheduling.BUILTIN, f"nobody renews the Lease {self._shown}")
             await asyncio.sleep(self._look_seconds)
 
     async def changed(self) -> None:
@@ -100,13 +106,14 @@ class SchedulerChoice:
                 seen = loop.time()
                 if self.chosen is GangScheduling.BUILTIN:
                     holder = self._sightings.lease.holder_identity
-                    self._tell(GangScheduling.VOLCANO, f"{holder} renews the Lease {_SHOWN}")
+                    self._tell(GangScheduling.VOLCANO, f"{holder} renews the Lease {self._shown}")
                     return
             away = loop.time() - seen
             gone = holding in (Holding.FREE, Holding.ABANDONED)
             if gone and self.chosen is GangScheduling.VOLCANO and away >= self._away_seconds:
                 self._tell(
-                    GangScheduling.BUILTIN, f"nobody renewed the Lease {_SHOWN} for {away:.0f} s"
+                    GangScheduling.BUILTIN,
+                    f"nobody renewed the Lease {self._shown} for {away:.0f} s",
                 )
                 return
 
@@ -124,33 +131,33 @@ class SchedulerChoice:
         holder = self._sightings.lease.holder_identity
         if self._wanted == GangScheduling.BUILTIN and holding is Holding.HELD:
             return (
-                f", but {holder} renews the Lease {_SHOWN}: two decide about the same gangs. Stop "
-                "Volcano's scheduler, or say --scheduler auto or volcano"
+                f", but {holder} renews the Lease {self._shown}: two decide about the same gangs. "
+                "Stop Volcano's scheduler, or say --scheduler auto or volcano"
             )
         gone = holding in (Holding.FREE, Holding.ABANDONED)
         if self._wanted == GangScheduling.VOLCANO and gone:
             return (
-                f", but nobody renews the Lease {_SHOWN}: no Job starts before Volcano's scheduler "
-                "works. Without it say --scheduler auto or builtin; with leader election turned "
-                "off it cannot be seen"
+                f", but nobody renews the Lease {self._shown}: no Job starts before Volcano's "
+                "scheduler works. Without it say --scheduler auto or builtin; with leader election "
+                "turned off it cannot be seen"
             )
         return ""
 
     async def _look(self) -> Holding | None:
         """What is known of the Lease; None if it cannot be read."""
         try:
-            lease = await read_lease(self._cluster, NAMESPACE, SCHEDULER_LEASE)
+            lease = await read_lease(self._cluster, self._namespace, SCHEDULER_LEASE)
         except Forbidden as error:
             if self._wanted != AUTO:
                 return None  # it is not needed
             self._readiness.fail(
                 Condition.SCHEDULER,
                 "whether Volcano's scheduler works cannot be told: grant the verb get on leases of "
-                f'namespace "{NAMESPACE}", or say --scheduler volcano or builtin ({error})',
+                f'namespace "{self._namespace}", or say --scheduler volcano or builtin ({error})',
             )
             return None
         except ClusterError as error:
-            _log.warning("the Lease %s cannot be read: %s", _SHOWN, error)
+            _log.warning("the Lease %s cannot be read: %s", self._shown, error)
             return None
         if self._wanted == AUTO:
             self._readiness.meet(Condition.SCHEDULER, self._told)

@@ -58,6 +58,16 @@ def test_elsewhere_it_ends_while_volcano_s_controller_works(
     assert (started[0].waits_for_volcano, started[0].lease_namespace) == (False, "vcjob-system")
 
 
+@pytest.mark.parametrize(
+    ("arguments", "namespace"), [((), "volcano-system"), (("--volcano-namespace=batch",), "batch")]
+)
+def test_volcano_s_namespace_is_told(
+    started: list[OperatorOptions], arguments: tuple[str, ...], namespace: str
+) -> None:
+    assert CliRunner().invoke(operator, arguments).exit_code == 0
+    assert started[0].volcano_namespace == namespace
+
+
 def test_neither_a_pod_nor_a_kubeconfig_is_said_with_the_options_that_help(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

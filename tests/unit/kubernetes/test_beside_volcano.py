@@ -12,12 +12,12 @@ from vcjob.api.types import Object
 from vcjob.controller.readiness import Readiness
 from vcjob.kubernetes.beside_volcano import (
     CONTROLLER_LEASE,
-    NAMESPACE,
     StandingBack,
     TakingOver,
     VolcanoRuns,
 )
 from vcjob.kubernetes.conditions import Condition
+from vcjob.kubernetes.installing.installation import VOLCANO_NAMESPACE as NAMESPACE
 from vcjob.local.store import Store
 
 QUICK = 0.005
@@ -82,6 +82,31 @@ def test_a_controller_of_volcano_at_work_is_named_in_the_refusal() -> None:
         async with renewing(store, "volcano-controllers-abc_1"):
             with pytest.raises(VolcanoRuns, match=r"volcano-controllers-abc_1.*--take-over"):
                 await StandingBack(store, Readiness(), QUICK).refuse_to_start()
+
+    asyncio.run(scenario())
+
+
+def test_volcano_is_looked_for_in_the_namespace_that_it_is_said_to_be_in() -> None:
+    async def scenario() -> None:
+        store = Store(Clock())
+        elsewhere = StandingBack(store, Readiness(), QUICK, namespace="batch")
+        async with renewing(store, "controllers-x"):  # another's, in volcano-system
+            await elsewhere.refuse_to_start()
+        async with renewing(store, "controllers-y", namespace="batch"):
+            with pytest.raises(
+                VolcanoRuns, match=r"y holds the Lease batch/vc-cont.*kubectl -n batch scale"
+            ):
+                await elsewhere.refuse_to_start()
+
+    asyncio.run(scenario())
+
+
+def test_a_lease_is_taken_over_in_the_namespace_that_volcano_is_said_to_be_in() -> None:
+    async def scenario() -> None:
+        store = Store(Clock())
+        await TakingOver(store, Readiness(), "a", QUICK, namespace="batch").clear()
+        [lease] = (await store.list(LEASE)).items
+        assert lease["metadata"]["namespace"] == "batch"
 
     asyncio.run(scenario())
 

@@ -14,6 +14,7 @@ from vcjob.api.kinds import NAMESPACE, QUEUE
 from vcjob.controller.cluster import Cluster
 from vcjob.controller.readiness import Readiness
 from vcjob.kubernetes import beside_volcano, operator
+from vcjob.kubernetes.installing.installation import VOLCANO_NAMESPACE
 from vcjob.kubernetes.operator_options import OperatorOptions
 from vcjob.kubernetes.server import Server
 from vcjob.local.apiserver.server import ApiServer
@@ -45,7 +46,7 @@ CONTROLLER = {"lease": beside_volcano.CONTROLLER_LEASE}
 async def cluster() -> AsyncIterator[tuple[Store, Server]]:
     """A cluster with the namespace of Volcano."""
     store = Face().store
-    for name in ("default", beside_volcano.NAMESPACE):
+    for name in ("default", VOLCANO_NAMESPACE):
         await store.create(NAMESPACE, {"metadata": {"name": name}})
     for name in ("root", "default"):
         await store.create(QUEUE, {"metadata": {"name": name}, "spec": {"weight": 1}})

@@ -65,6 +65,17 @@ def test_a_lease_that_is_renewed_is_volcano_s_scheduler_at_work() -> None:
     asyncio.run(scenario())
 
 
+def test_volcano_s_scheduler_is_looked_for_in_the_namespace_that_it_is_said_to_be_in() -> None:
+    async def scenario() -> None:
+        store, readiness = new_store(), Readiness()
+        choice = SchedulerChoice(store, "auto", readiness, namespace="batch", **QUICK)
+        async with renewing(store, namespace="batch"):
+            assert await choice.choose() is VOLCANO
+        assert "x renews the Lease batch/volcano" in readiness.text()
+
+    asyncio.run(scenario())
+
+
 @pytest.mark.parametrize("left", [None, "", "killed"])
 def test_without_a_holder_that_renews_gangs_are_ours(left: str | None) -> None:
     async def scenario() -> None:

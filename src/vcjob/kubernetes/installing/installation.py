@@ -13,6 +13,7 @@ WEBHOOK = "vcjob-webhook"
 """The webhook's Deployment, ServiceAccount, roles, Service and configurations."""
 CERTIFICATE_SECRET = "vcjob-webhook-certificate"
 VOLCANO_NAMESPACE = "volcano-system"
+"""Where Volcano is unless its administrator chose otherwise."""
 VOLCANO_LEASES = ("vc-controller-manager", "volcano")
 """Leases of Volcano's controller and scheduler; who holds them is at work."""
 
@@ -30,7 +31,8 @@ class Installation(msgspec.Struct, frozen=True, kw_only=True):
     ``namespaces`` are the only ones whose Jobs are looked after; none means all. ``secrets`` is
     whether the operator may make Secrets, which the plugin ssh needs. ``beside_volcano`` tells that
     Volcano is installed. ``priority_class`` is that of the operator's own pods, if not empty.
-    ``take_over`` starts although Volcano's controller still holds its Lease.
+    ``take_over`` starts although Volcano's controller still holds its Lease. Its Leases are in
+    ``volcano_namespace``.
     """
 
     namespace: str = NAMESPACE
@@ -45,6 +47,7 @@ class Installation(msgspec.Struct, frozen=True, kw_only=True):
     third_party_plugins: bool = False
     allowed_annotations: tuple[str, ...] = ()
     priority_class: str = ""
+    volcano_namespace: str = VOLCANO_NAMESPACE
 
     @property
     def roles_only(self) -> bool:

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterator
 
-from vcjob.kubernetes.installing.installation import VOLCANO_NAMESPACE, Installation
+from vcjob.kubernetes.installing.installation import Installation
 from vcjob.kubernetes.installing.objects import Part
 
 
@@ -43,11 +43,11 @@ def _of_rights(installation: Installation) -> Iterator[str]:
     if installation.roles_only:
         yield (
             f"Rights are Roles in {only}, in {installation.namespace} and, to read the Leases of "
-            f"Volcano, in {VOLCANO_NAMESPACE}. There is no ClusterRole, so these fall away: the "
-            "webhook (Jobs are completed by the operator, and wrong ones wait and say why), gangs "
-            "admitted by the operator itself (Volcano's scheduler has to be there), Queues and "
-            "PriorityClasses (nobody looks whether they exist), and making the Queues root and "
-            "default: print them with --only queues."
+            f"Volcano, in {installation.volcano_namespace}. There is no ClusterRole, so these fall "
+            "away: the webhook (Jobs are completed by the operator, and wrong ones wait and say "
+            "why), gangs admitted by the operator itself (Volcano's scheduler has to be there), "
+            "Queues and PriorityClasses (nobody looks whether they exist), and making the Queues "
+            "root and default: print them with --only queues."
         )
     elif installation.namespaces:
         yield (

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator
 from vcjob.api.types import Object
 from vcjob.kubernetes.installing.installation import (
     OPERATOR,
-    VOLCANO_NAMESPACE,
     WEBHOOK,
     Installation,
     metadata,
@@ -44,7 +43,7 @@ def _roles_of(
         yield account, namespace, of_scope[Scope.JOBS]
     yield f"{account}-own", installation.namespace, of_scope[Scope.OWN]
     if installation.knows_volcano:
-        yield f"{account}-volcano", VOLCANO_NAMESPACE, of_scope[Scope.VOLCANO]
+        yield f"{account}-volcano", installation.volcano_namespace, of_scope[Scope.VOLCANO]
 
 
 def _rules(rights: Iterable[Right]) -> list[Object]:

@@ -12,6 +12,7 @@ from vcjob.kubernetes.installing.installation import (
     APPLICATION,
     COMPONENT,
     OPERATOR,
+    VOLCANO_NAMESPACE,
     WEBHOOK,
     Installation,
     labels,
@@ -82,6 +83,8 @@ def operator_arguments(installation: Installation) -> list[str]:
         arguments.append(f"--namespaces={','.join(installation.namespaces)}")
     if installation.take_over:
         arguments.append("--take-over")
+    if installation.volcano_namespace != VOLCANO_NAMESPACE:
+        arguments.append(f"--volcano-namespace={installation.volcano_namespace}")
     return arguments + _allowed(installation)
 
 

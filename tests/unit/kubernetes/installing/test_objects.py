@@ -21,16 +21,15 @@ from vcjob.api.types import Object
 from vcjob.cli.main import cli
 from vcjob.core.checks.objects import check_object
 from vcjob.kubernetes.beside_volcano import CONTROLLER_LEASE
-from vcjob.kubernetes.beside_volcano import NAMESPACE as OF_VOLCANO
 from vcjob.kubernetes.installing.installation import (
     OPERATOR,
     VOLCANO_LEASES,
-    VOLCANO_NAMESPACE,
     WEBHOOK,
     Installation,
     is_ours,
 )
 from vcjob.kubernetes.installing.objects import Part, objects_of
+from vcjob.kubernetes.scheduler_choice import SCHEDULER_LEASE
 
 PLAIN = Installation()
 
@@ -164,7 +163,7 @@ def test_the_service_is_the_one_that_the_configurations_name() -> None:
 
 
 def test_names_are_those_that_the_operator_looks_for() -> None:
-    assert (VOLCANO_NAMESPACE, VOLCANO_LEASES[0]) == (OF_VOLCANO, CONTROLLER_LEASE)
+    assert VOLCANO_LEASES == (CONTROLLER_LEASE, SCHEDULER_LEASE)
     assert CONFIGURATION_NAME == WEBHOOK
 
 
@@ -204,6 +203,7 @@ def test_queues_are_valid() -> None:
         ({"namespaces": ("a",)}, "--scheduler=volcano"),
         ({"namespaces": ("a",), "scheduler": "builtin"}, "--scheduler=builtin"),
         ({"take_over": True}, "--take-over"),
+        ({"volcano_namespace": "volcano"}, "--volcano-namespace=volcano"),
         ({"third_party_plugins": True}, "--third-party-plugins"),
         ({"namespace": "mine"}, "--lease-namespace=mine"),
         ({"allowed_annotations": ("vcjob.dev/service-labels",)},

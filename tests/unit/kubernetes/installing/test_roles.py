@@ -86,6 +86,12 @@ def test_for_some_namespaces_there_are_roles_only(scheduler: str) -> None:
     }
 
 
+def test_volcano_s_leases_are_read_where_volcano_is_said_to_be() -> None:
+    elsewhere = {"volcano_namespace": "batch", "beside_volcano": True}
+    assert allowed(SEE_VOLCANO._replace(namespace="batch"), **elsewhere)
+    assert not allowed(SEE_VOLCANO, **elsewhere)
+
+
 def test_no_right_is_for_everything() -> None:
     for one in roles(Installation(take_over=True)):
         for rule in one.get("rules", ()):
