@@ -1,16 +1,20 @@
 """Random lives of Jobs: whatever users, nodes, crashes and faults do, the promises hold.
 
 The promises (issue and docs/lifecycle.md): never more pods than replicas; no pod of an old attempt
-beside a new one; what pods need is there before them; what belongs to others is left alone;
-counters are true; keys are made once for a Job; a retry is counted once; final phases are final;
-every Job ends or says what it waits for; the kept summary equals a recount.
+beside a new one, and none is deleted that nobody ordered to go; what pods need is there before
+them, and while they run; what belongs to others is left alone; counters are true; keys are made
+once for a Job; a retry is counted once; final phases are final; every Job ends or says what it
+waits for; the kept summary equals a recount. Jobs are drawn in ``tests/support/drawn_lives.py``,
+promises are looked at in ``tests/support/promises.py``.
 """
 
 import asyncio
-from collections import Counter
+import gc
 from typing import Any
 
+import msgspec
 import pytest
+from drawn_lives import LATE_CLAIM, LATE_QUEUE, NAME, actions, jobs
 from faults import Fault, Faulty
 from hypothesis import HealthCheck, event, settings
 from hypothesis import strategies as st
@@ -22,70 +26,38 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
+from promises import FINAL, Promises
 from simulation import Simulation
 
-from vcjob.api.defaults import apply_defaults
-from vcjob.api.kinds import CONFIG_MAP, JOB, POD, SECRET, SERVICE, Kind
-from vcjob.api.names import JOB_VERSION, SUSPEND
-from vcjob.api.policies import ACTIONS
-from vcjob.api.types import Object
+from vcjob.api.kinds import (
+    CONFIG_MAP,
+    JOB,
+    NETWORK_POLICY,
+    PERSISTENT_VOLUME_CLAIM,
+    POD,
+    POD_GROUP,
+    QUEUE,
+    SECRET,
+    SERVICE,
+    Kind,
+)
+from vcjob.api.names import SUSPEND
+from vcjob.api.types import Job, Object
 from vcjob.controller.cluster import NotFound
-from vcjob.core.facts import PodPhase, pod_facts
+from vcjob.core.facts import pod_facts
 from vcjob.core.observed import recount
+from vcjob.core.state import state_of
 
-NAME = "lc"
-FINAL = ("Completed", "Failed", "Terminated")
-EVENTS = ("PodFailed", "PodEvicted", "PodPending", "TaskCompleted", "TaskFailed", "Unknown", "*")
 SCHEDULES = 60
 LONG_SCHEDULES = 10_000
-
-actions = st.sampled_from(ACTIONS)
-timeouts = st.sampled_from(["", "", "", "5s", "30s"])
-
-
-@st.composite
-def policies(draw: Any) -> list[Object]:
-    found: list[Object] = []
-    for _ in range(draw(st.integers(0, 2))):
-        policy: Object = {"action": draw(actions)}
-        if draw(st.booleans()):
-            policy["events"] = draw(st.lists(st.sampled_from(EVENTS), min_size=1, max_size=2))
-        else:
-            policy["exitCode"] = draw(st.sampled_from([1, 3]))
-        if timeout := draw(timeouts):
-            policy["timeout"] = timeout
-        found.append(policy)
-    return found
-
-
-@st.composite
-def jobs(draw: Any) -> Object:
-    tasks: list[Object] = []
-    for name in ["ps", "worker", "eval"][: draw(st.integers(1, 3))]:
-        replicas = draw(st.integers(0, 3))
-        container = {"name": "main", "image": "busybox"}
-        task: Object = {
-            "name": name,
-            "replicas": replicas,
-            "policies": draw(policies()),
-            "template": {"spec": {"restartPolicy": "Never", "containers": [container]}},
-        }
-        if draw(st.booleans()):
-            task["minAvailable"] = draw(st.integers(0, replicas))
-        if tasks and draw(st.integers(0, 3)) == 0:
-            task["dependsOn"] = {"name": [tasks[0]["name"]]}
-        if draw(st.integers(0, 3)) == 0:
-            task["partitionPolicy"] = {"totalPartitions": 2, "partitionSize": 2}
-        tasks.append(task)
-    spec: Object = {
-        "tasks": tasks,
-        "plugins": {"svc": [], "env": [], **({"ssh": []} if draw(st.booleans()) else {})},
-        "policies": draw(policies()),
-        "maxRetry": draw(st.integers(1, 4)),
-    }
-    if draw(st.integers(0, 3)) == 0:
-        spec["minSuccess"] = draw(st.integers(1, 3))
-    return apply_defaults({"metadata": {"name": NAME}, "spec": spec})
+IN_THE_WAY = {
+    CONFIG_MAP: f"{NAME}-svc",
+    SERVICE: NAME,
+    SECRET: f"{NAME}-ssh",
+    NETWORK_POLICY: NAME,
+    POD: f"{NAME}-ps-0",
+}
+SUPPORTING = [CONFIG_MAP, SERVICE, SECRET, NETWORK_POLICY, POD_GROUP]
 
 
 class Lives(RuleBasedStateMachine):
@@ -100,34 +72,31 @@ class Lives(RuleBasedStateMachine):
         self.simulation = Simulation(
             wrap=self._faulty, controller_options={"status_interval": self.status_interval}
         )
-        self.reasons = 0
-        self.wrong: list[str] = []
-        self.followers: list[asyncio.Task[None]] = []
-        self.keys: dict[str, set[str]] = {}
-        self.secrets_deleted = 0
+        self.promises = Promises(self.simulation, self.cluster)
+        self.foreign: list[tuple[Kind, Object]] = []
+        self.retries = 0
+        self.unanswered = 0
+        """How many more restarts what has happened so far may lead to."""
 
     def _faulty(self, store: Any) -> Faulty:
         self.cluster = Faulty(store)
-        self.cluster.before_create.append(self._check_creation)
         return self.cluster
 
     def do(self, work: Any) -> Any:
         return self.loop.run_until_complete(work)
 
-    @initialize(job=jobs(), foreign=st.sampled_from([False, False, True]), runs=st.booleans())
-    def begin(self, job: Object, foreign: bool, runs: bool) -> None:
-        self.foreign: Object | None = None
-        self.manifest = job
-
+    @initialize(
+        job=jobs(), in_the_way=st.sampled_from([None, None, None, *IN_THE_WAY]), runs=st.booleans()
+    )
+    def begin(self, job: Object, in_the_way: Kind | None, runs: bool) -> None:
         async def start() -> None:
+            for kind in IN_THE_WAY:
+                await self._make_foreign(kind, "of-others")
+            if in_the_way:
+                await self._make_foreign(in_the_way, IN_THE_WAY[in_the_way])
             s = self.simulation
-            if foreign:
-                metadata = {"name": f"{NAME}-svc", "namespace": "default"}
-                self.foreign = await s.store.create(
-                    CONFIG_MAP, {"metadata": metadata, "data": {"keep": "me"}}
-                )
             await s.start()
-            self.followers = [*map(asyncio.create_task, (self._follow(), self._follow_keys()))]
+            self.promises.follow()
             await s.create_job(job)
             await s.settle(finish_pods=False)
             if runs:
@@ -137,59 +106,31 @@ class Lives(RuleBasedStateMachine):
 
         self.do(start())
 
-    async def _follow(self) -> None:
-        """Look at every status that is ever written."""
-        last: dict[str, Object] = {}
-        async for change in self.simulation.store.watch(JOB, "0"):
-            uid = change.object["metadata"]["uid"]
-            status = change.object.get("status") or {}
-            old = last.get(uid, {})
-            last[uid] = status
-            before, after = (one.get("state", {}).get("phase", "") for one in (old, status))
-            if before in FINAL and after != before:
-                self.wrong.append(f"left {before} for {after}")
-            retries = status.get("retryCount", 0) - old.get("retryCount", 0)
-            if retries not in (0, 1) or (retries and after in ("Pending", "Running")):
-                self.wrong.append(f"{retries} retries at once, phase {after}")
-            if status.get("version", 0) - old.get("version", 0) not in (0, 1):
-                self.wrong.append("the version jumped")
+    async def _make_foreign(self, kind: Kind, name: str) -> None:
+        body: Object = {"metadata": {"name": name, "namespace": "default"}}
+        if kind == POD:
+            body["spec"] = {"containers": [{"name": "main", "image": "busybox"}]}
+        self.foreign.append((kind, await self.simulation.store.create(kind, body)))
 
-    async def _follow_keys(self) -> None:
-        """Look at every key that is ever stored; one that somebody deleted may be made anew."""
-        async for change in self.simulation.store.watch(SECRET, "0"):
-            owner = change.object["metadata"]["ownerReferences"][0]["uid"]
-            keys = self.keys.setdefault(owner, set())
-            keys.add(change.object["data"]["id_rsa"])
-            if len(keys) > 1 + self.secrets_deleted:
-                self.wrong.append("a Job got new keys without need")
+    @rule()
+    def clear_the_way(self) -> None:
+        self.do(self._clear_the_way())
 
-    async def _check_creation(self, kind: Kind, obj: Object) -> None:
-        """What a pod needs is there before it, and it is one that is wanted."""
-        if kind != POD:
-            return
-        store, metadata = self.simulation.store, obj["metadata"]
-        needs = [(CONFIG_MAP, f"{NAME}-svc"), (SERVICE, NAME)]
-        if any(volume["name"] == f"{NAME}-ssh" for volume in obj["spec"]["volumes"]):
-            needs.append((SECRET, f"{NAME}-ssh"))
-        for needed, name in needs:
-            try:
-                there = await store.get(needed, "default", name)
-            except NotFound:
-                if not self.cluster.held:  # nobody could have known of a deletion
-                    self.wrong.append(f"{metadata['name']} came before its {needed}")
-                continue
-            listed = f"{metadata['name']}.{NAME}" in str(there.get("data", ""))
-            if needed == CONFIG_MAP and not listed and not self.cluster.held:
-                self.wrong.append(f"{metadata['name']} is not in the host list")
-        version = int(metadata["annotations"][JOB_VERSION])
-        for pod in (await store.list(POD)).items:
-            same = (
-                pod["metadata"]["ownerReferences"][0]["uid"]
-                == metadata["ownerReferences"][0]["uid"]
-            )
-            old = int(pod["metadata"]["annotations"][JOB_VERSION]) < version
-            if same and old and pod["status"]["phase"] in ("Pending", "Running"):
-                self.wrong.append(f"{metadata['name']} of a new attempt beside an old one")
+    async def _clear_the_way(self) -> None:
+        """What is in the Job's way goes, and what it lacks comes."""
+        for kind, obj in self.foreign:
+            if obj["metadata"]["name"] != "of-others":
+                name = obj["metadata"]["name"]
+                await self.simulation.store.delete(kind, "default", name, grace_period_seconds=0)
+        self.foreign = [one for one in self.foreign if one[1]["metadata"]["name"] == "of-others"]
+        if not await self.simulation.exists(PERSISTENT_VOLUME_CLAIM, LATE_CLAIM):
+            claim = {"metadata": {"name": LATE_CLAIM, "namespace": "default"}}
+            await self.simulation.store.create(PERSISTENT_VOLUME_CLAIM, claim)
+        try:
+            await self.simulation.store.get(QUEUE, "", LATE_QUEUE)
+        except NotFound:
+            queue = {"metadata": {"name": LATE_QUEUE}, "spec": {"weight": 1, "parent": "root"}}
+            await self.simulation.store.create(QUEUE, queue)
 
     @rule()
     def admit(self) -> None:
@@ -197,7 +138,7 @@ class Lives(RuleBasedStateMachine):
 
     @rule()
     def unknown_group(self) -> None:
-        self.reasons += 1
+        self.unanswered += 1
         self.do(self.simulation.admit("Unknown"))
 
     @rule()
@@ -212,24 +153,31 @@ class Lives(RuleBasedStateMachine):
     @rule(data=st.data(), code=st.sampled_from([0, 0, 1, 3]))
     def end_one(self, data: st.DataObject, code: int) -> None:
         if name := self._some_pod(data, "Running"):
-            self.reasons += 1
+            self.unanswered += 1
             self.do(self.simulation.end_pod(name, code))
 
     @rule(code=st.sampled_from([0, 0, 0, 1]))
     def end_all(self, code: int) -> None:
-        self.reasons += len(self._pods_in("Running"))
-        self.do(self.simulation.end_running(code))
+        for name in self._pods_in("Running"):
+            self.unanswered += 1
+            self.do(self.simulation.end_pod(name, code))
+
+    @rule(data=st.data(), how=st.sampled_from(["evict_pod", "preempt_pod", "lose_node"]))
+    def disturb(self, data: st.DataObject, how: str) -> None:
+        if name := self._some_pod(data, "Pending", "Running"):
+            self.unanswered += 1
+            self.do(getattr(self.simulation, how)(name))
 
     @rule(data=st.data(), count=st.integers(1, 4))
     def restart_containers(self, data: st.DataObject, count: int) -> None:
         if name := self._some_pod(data, "Running"):
-            self.reasons += 1
+            self.unanswered += 1
             self.do(self.simulation.restart_containers(name, count))
 
     @rule(data=st.data())
     def delete_one(self, data: st.DataObject) -> None:
-        if name := self._some_pod(data, "Pending", "Running", "Succeeded", "Failed"):
-            self.reasons += 1
+        if name := self._some_pod(data, "Pending", "Running", "Succeeded", "Failed", "Unknown"):
+            self.unanswered += 1
             self.do(self.simulation.delete_pod(name))
 
     @rule()
@@ -250,7 +198,7 @@ class Lives(RuleBasedStateMachine):
     @precondition(lambda self: self._job())
     @rule(action=actions)
     def command(self, action: str) -> None:
-        self.reasons += 1
+        self.unanswered += 1
         self.do(self.simulation.command(NAME, action))
 
     @precondition(lambda self: self._job())
@@ -263,7 +211,7 @@ class Lives(RuleBasedStateMachine):
             await self.simulation.settle(finish_pods=False)
             await self.simulation.admit()
 
-        self.reasons += 1
+        self.unanswered += 1
         self.do(both())
 
     @precondition(lambda self: self._job())
@@ -281,7 +229,7 @@ class Lives(RuleBasedStateMachine):
         task["minAvailable"] = min(task.get("minAvailable", 0), replicas)
         least = sum(task["minAvailable"] for task in tasks)
         patch = {"spec": {"tasks": tasks, "minAvailable": least}}
-        self.reasons += 1
+        self.unanswered += 1  # a task may be complete now
         self.do(self.simulation.patch_job(NAME, patch))
 
     @precondition(lambda self: self._job())
@@ -291,12 +239,23 @@ class Lives(RuleBasedStateMachine):
             await self.simulation.store.delete(JOB, "default", NAME)
             await self.simulation.create_job(again)
 
-        self.reasons = 0
+        self.retries = self.unanswered = 0
         self.do(both())
 
-    @rule(kind=st.sampled_from([CONFIG_MAP, SERVICE, SECRET]))
+    @precondition(lambda self: self._job())
+    @rule()
+    def delete_job(self) -> None:
+        self.do(self.simulation.store.delete(JOB, "default", NAME))
+
+    @precondition(lambda self: not self._job())
+    @rule(again=jobs())
+    def create_job(self, again: Object) -> None:
+        self.retries = self.unanswered = 0
+        self.do(self.simulation.create_job(again))
+
+    @rule(kind=st.sampled_from(SUPPORTING))
     def delete_supporting(self, kind: Kind) -> None:
-        self.secrets_deleted += kind == SECRET
+        self.promises.secrets_deleted += kind == SECRET
 
         async def delete() -> None:
             for obj in (await self.simulation.store.list(kind)).items:
@@ -307,7 +266,6 @@ class Lives(RuleBasedStateMachine):
 
     @rule(seconds=st.sampled_from([0.1, 6.0, 40.0]))
     def wait(self, seconds: float) -> None:
-        self.reasons += 10  # any number of timers may fire
         self.do(self.simulation.advance(seconds, finish_pods=False))
 
     @rule(fault=st.sampled_from(Fault), at=st.integers(0, 8))
@@ -317,11 +275,19 @@ class Lives(RuleBasedStateMachine):
 
     @rule()
     def crash(self) -> None:
-        async def crash_and_start() -> None:
-            await self.simulation.crash()
-            await self.simulation.start()
+        """The controller dies; a new one starts now or later, and much may happen meanwhile."""
+        if self.simulation.controller:
+            self.do(self.simulation.crash())
 
-        self.do(crash_and_start())
+    @precondition(lambda self: not self.simulation.controller)
+    @rule()
+    def start_again(self) -> None:
+        self.do(self.simulation.start())
+
+    @rule()
+    def crash_and_start(self) -> None:
+        self.crash()
+        self.start_again()
 
     @rule(held=st.booleans(), repeating=st.booleans())
     def misbehave(self, held: bool, repeating: bool) -> None:
@@ -331,101 +297,147 @@ class Lives(RuleBasedStateMachine):
     @invariant()
     def promises_hold(self) -> None:
         self.do(self.simulation.settle(finish_pods=False))
-        assert self.wrong == []
-        if self.foreign:
-            there = self.do(self.simulation.store.get(CONFIG_MAP, "default", f"{NAME}-svc"))
-            assert there is self.foreign, "an object of somebody else was touched"
-        self._summary_is_true()
-        job = self._job()
-        if job and not self.cluster.held and self.cluster.fault is None:
-            self._numbers_are_true(job)
+        assert not self.promises.wrong, self.promises.wrong
+        for kind, obj in self.foreign:
+            there = self.do(self.simulation.store.get(kind, "default", obj["metadata"]["name"]))
+            assert there is obj, f"{kind} of somebody else was touched"
+        self.do(self.promises.rest())
+        if self.promises.sees_all:
+            self._summary_is_true()
+        if job := self._job():
+            self._is_true_of(job)
 
     def _summary_is_true(self) -> None:
-        controller = self.simulation.controller
-        assert controller is not None
+        """The summary that planning reads is that of the pods in the store."""
         pods = self.do(self.simulation.pods())
-        for uid, record in controller.records.by_uid.items():
-            again = recount(record.observed.pods.values())
-            assert again.tasks == record.observed.tasks
-            if not self.cluster.held:
-                owned = [p for p in pods if p["metadata"]["ownerReferences"][0]["uid"] == uid]
-                facts = [found for pod in owned if (found := pod_facts(pod))]
-                assert {f.name for f in facts} == {f.name for f in record.observed.pods.values()}
+        for uid, record in self.simulation.controller.records.by_uid.items():  # type: ignore[union-attr]
+            kept = record.observed.pods
+            assert recount(kept.values()).tasks == record.observed.tasks
+            there = {
+                (facts.task, facts.index): facts
+                for pod in pods
+                if pod["metadata"].get("ownerReferences", [{}])[0].get("uid") == uid
+                and (facts := pod_facts(pod))
+            }
+            remembered = {  # that a pod had ended stays known when its deletion is asked for
+                slot: msgspec.structs.replace(facts, ended=facts.ended or kept[slot].ended)
+                for slot, facts in there.items()
+                if slot in kept
+            }
+            assert kept == {**there, **remembered}
 
-    def _numbers_are_true(self, job: Object) -> None:
-        """At rest; while something is tried again later, numbers may be late."""
+    def _is_true_of(self, job: Object) -> None:
+        """What the Job says of itself, and what there is of it."""
+        status = job.get("status") or {}
+        retries = status.get("retryCount", 0)
+        gained, self.retries = retries - self.retries, retries
+        assert gained <= self.unanswered, "a retry was counted twice"
+        self.unanswered -= gained
         controller = self.simulation.controller
-        assert controller is not None
-        record = controller.records.by_uid[job["metadata"]["uid"]]
-        if record.failures or record.trouble:
+        if not controller or not self.promises.sees_all or "deletionTimestamp" in job["metadata"]:
             return
-        status = job["status"]
-        uid = job["metadata"]["uid"]
-        pods = [
-            facts
-            for pod in self.do(self.simulation.pods())
-            if pod["metadata"]["ownerReferences"][0]["uid"] == uid and (facts := pod_facts(pod))
-        ]
-        counts = Counter(facts.phase for facts in pods)
+        record = controller.records.by_uid.get(job["metadata"]["uid"])
+        if not record or record.failures or record.trouble:
+            return  # it is tried again later
+        if status["state"]["phase"] != "Restarting":
+            pods = self.do(self.promises.pods_of(job["metadata"]["uid"]))
+            ending = sum("deletionTimestamp" in pod["metadata"] for pod in pods)
+            self.unanswered = len(state_of(Job.of(job)).timers) + ending
         if not record.pace.wait(self.simulation.clock.steady(), self.status_interval):
-            for one in (PodPhase.PENDING, PodPhase.RUNNING, PodPhase.FAILED, PodPhase.TERMINATING):
-                assert status.get(one.lower(), 0) == counts[one], one
-            assert status.get("succeeded", 0) >= counts[PodPhase.SUCCEEDED]
-        by_task = status.get("taskStatusCount", {})
-        assert sum(sum(one["phase"].values()) for one in by_task.values()) == sum(
-            status.get(p.lower(), 0) for p in PodPhase if p is not PodPhase.TERMINATING
-        )
-        assert status.get("retryCount", 0) <= self.reasons
-        replicas = {task["name"]: task["replicas"] for task in job["spec"]["tasks"]}
-        phase = status["state"]["phase"]
-        for facts in pods:
-            if facts.phase is PodPhase.TERMINATING:
-                continue
-            ended = facts.phase.is_finished
-            assert facts.index < replicas.get(facts.task, 0) or (ended and phase in FINAL)
-            if phase in ("Pending", "Running") and not ended:
-                assert facts.version == status.get("version", 0)
-            if phase in (*FINAL, "Aborted"):
-                assert ended
+            self.do(self.promises.check_numbers(job))
+        self.do(self.promises.check_pods(job))
 
     def teardown(self) -> None:
         try:
-            if self.followers:
+            if self.cluster.before_create and self.simulation.store.version:
                 self.do(self._to_the_end())
         finally:
             self.do(self._stop())
             self.loop.close()
+            gc.collect(1)
 
     async def _to_the_end(self) -> None:
-        """With everybody doing their work, a Job ends, or says what it waits for."""
+        """With everybody doing their work, a Job ends, or says truly what it waits for."""
         s = self.simulation
+        if not s.controller:
+            await s.start()
         self.cluster.hold(False)
         self.cluster.arm(None)
+        await self._work()
+        await self._says_why_truly()
+        await self._clear_the_way()
+        await self._work()
+        assert not self.promises.wrong, self.promises.wrong
+        told = await self._says_why_truly()
+        assert told in ("", "DependsOn", "MinAvailable"), f"nothing is in its way, but {told}"
+
+    async def _work(self) -> None:
+        s = self.simulation
         for _ in range(30):
             await s.settle()
             await s.run_all()
+            await self.promises.rest()
+            for name in await self._names("Unknown"):  # its node is back
+                await s.run_pod(name)
             await s.end_running()
             await s.advance(100)
-            status = await self._status()
-            phase = status.get("state", {}).get("phase")
-            if phase in (*FINAL, "Aborted", None):
-                break
-        assert self.wrong == []
-        if status:
-            replicas = sum(t["replicas"] for t in (await s.job(NAME))["spec"]["tasks"])
-            told = status["state"].get("message")
-            assert phase in (*FINAL, "Aborted") or told or not replicas, status
+            if (await self._phase()) in (*FINAL, "Aborted", ""):
+                return
 
-    async def _status(self) -> Object:
-        try:
-            return await self.simulation.status(NAME)
-        except NotFound:
-            return {}
+    async def _phase(self) -> str:
+        return await self.simulation.phase(NAME) if await self._there() else ""
+
+    async def _there(self) -> bool:
+        return await self.simulation.exists(JOB, NAME)
+
+    async def _says_why_truly(self) -> str:
+        """The reason of a Job that is still under way, having looked whether it is true."""
+        if not await self._there():
+            return ""
+        job = await self.simulation.job(NAME)
+        spec, state = job["spec"], job["status"]["state"]
+        if state["phase"] in (*FINAL, "Aborted"):
+            return ""
+        reason, message = state.get("reason", ""), state.get("message", "")
+        if not sum(task["replicas"] for task in spec["tasks"]):
+            return ""
+        exists = self.simulation.exists
+        match reason:
+            case "NameTaken":
+                names = [(str(kind), obj["metadata"]["name"]) for kind, obj in self.foreign]
+                true = any(f"{kind} {name} " in message for kind, name in names)
+            case "QueueNotFound":
+                true = spec["queue"] == LATE_QUEUE and LATE_QUEUE in message
+            case "PVCError":
+                true = LATE_CLAIM in message and not await exists(
+                    PERSISTENT_VOLUME_CLAIM, LATE_CLAIM
+                )
+            case "DependsOn":
+                true = await self._waits_for_others(job, message)
+            case "MinAvailable":
+                replicas = sum(task["replicas"] for task in spec["tasks"])
+                true = spec["minAvailable"] > replicas or any(
+                    task.get("minAvailable", 0) > task["replicas"] for task in spec["tasks"]
+                )
+            case _:
+                true = False
+        assert true, f"{state['phase']}: {reason}: {message}"
+        return str(reason)
+
+    async def _waits_for_others(self, job: Object, message: str) -> bool:
+        """Whether the tasks that are said to wait have no pods, and one they need is not ready."""
+        owned = await self.promises.pods_of(job["metadata"]["uid"])
+        for task in job["spec"]["tasks"]:
+            if f"task {task['name']} waits until" in message:
+                if any(f"{NAME}-{task['name']}-" in pod["metadata"]["name"] for pod in owned):
+                    return False
+                if not all(name in message for name in task["dependsOn"]["name"]):
+                    return False
+        return "waits until" in message
 
     async def _stop(self) -> None:
-        for follower in self.followers:
-            follower.cancel()
-        if self.followers:
+        self.promises.stop()
+        if self.simulation.controller:
             await self.simulation.crash()
 
     def _job(self) -> Object | None:
@@ -436,10 +448,15 @@ class Lives(RuleBasedStateMachine):
         return found
 
     def _pods_in(self, *phases: str) -> list[str]:
+        found: list[str] = self.do(self._names(*phases))
+        return found
+
+    async def _names(self, *phases: str) -> list[str]:
+        """Names of Jobs' pods that are in one of these phases."""
         return sorted(
             pod["metadata"]["name"]
-            for pod in self.do(self.simulation.pods())
-            if pod["status"]["phase"] in phases
+            for pod in await self.simulation.pods()
+            if pod["status"]["phase"] in phases and pod["metadata"].get("ownerReferences")
         )
 
     def _some_pod(self, data: st.DataObject, *phases: str) -> str:

@@ -39,7 +39,8 @@ class Faulty:
     """A ``Cluster`` over a store. ``at`` counts writes down to the one that gets ``fault``.
 
     While ``held``, watches deliver nothing. With ``repeating`` they deliver each event twice, and
-    the one before once more. ``before_create`` is asked at each creation.
+    the one before once more. ``before_create``, ``before_patch`` and ``before_delete`` are asked at
+    each of these writes.
     """
 
     def __init__(self, store: Store) -> None:
@@ -51,6 +52,8 @@ class Faulty:
         self._free = asyncio.Event()
         self._free.set()
         self.before_create: list[Any] = []
+        self.before_patch: list[Any] = []
+        self.before_delete: list[Any] = []
 
     @property
     def held(self) -> bool:
@@ -100,11 +103,15 @@ class Faulty:
     async def patch(
         self, kind: Kind, namespace: str, name: str, patch: Object, **options: Any
     ) -> Object:
+        for check in self.before_patch:
+            await check(kind, name, patch)
         fault = self._next_fault(kind)
         _before(fault, "patch")
         return _after(fault, await self.store.patch(kind, namespace, name, patch, **options))
 
     async def delete(self, kind: Kind, namespace: str, name: str, **options: Any) -> None:
+        for check in self.before_delete:
+            await check(kind, namespace, name)
         fault = self._next_fault(kind)
         _before(fault, "delete")
         await self.store.delete(kind, namespace, name, **options)

@@ -110,7 +110,7 @@ class Simulation:
         try:
             await self._running
         except asyncio.CancelledError:
-            self._running = None
+            self._running = self.controller = None
 
     async def _after_crash(self) -> None:
         """Start anew after a crash that was ordered; anything else is a fault."""
@@ -179,6 +179,9 @@ class Simulation:
     async def pods(self) -> list[Object]:
         return (await self.store.list(POD)).items
 
+    async def _pods_of_jobs(self) -> list[Object]:
+        return [pod for pod in await self.pods() if pod["metadata"].get("ownerReferences")]
+
     async def pod_names(self) -> list[str]:
         return sorted(pod["metadata"]["name"] for pod in await self.pods())
 
@@ -205,7 +208,7 @@ class Simulation:
         await self._set_status(name, ready)
 
     async def run_pending(self) -> None:
-        for pod in await self.pods():
+        for pod in await self._pods_of_jobs():
             if pod["status"]["phase"] == "Pending":
                 await self.run_pod(pod["metadata"]["name"])
 
@@ -231,9 +234,22 @@ class Simulation:
         )
 
     async def end_running(self, exit_code: int = 0) -> None:
-        for pod in await self.pods():
+        for pod in await self._pods_of_jobs():
             if pod["status"]["phase"] == "Running":
                 await self.end_pod(pod["metadata"]["name"], exit_code)
+
+    async def evict_pod(self, name: str) -> None:
+        """Play the node: it is short of something, and ends a pod."""
+        await self._set_status(name, {"phase": "Failed", "reason": "Evicted"})
+
+    async def preempt_pod(self, name: str) -> None:
+        """Play the scheduler: another pod needs the room."""
+        condition = {"type": "DisruptionTarget", "status": "True"}
+        await self._set_status(name, {"phase": "Failed", "conditions": [condition]})
+
+    async def lose_node(self, name: str) -> None:
+        """Play the control plane: nobody knows how a pod is."""
+        await self._set_status(name, {"phase": "Unknown"})
 
     async def restart_containers(self, name: str, count: int, exit_code: int = 1) -> None:
         """Play the node: a container has ended and started again ``count`` times."""

@@ -1,0 +1,92 @@
+"""Random Jobs for the tests of whole lives: all that the lifecycle reads, in small numbers."""
+
+from typing import Any
+
+from hypothesis import strategies as st
+
+from vcjob.api.defaults import apply_defaults
+from vcjob.api.policies import ACTIONS
+from vcjob.api.types import Object
+
+NAME = "lc"
+EVENTS = ("PodFailed", "PodEvicted", "PodPending", "TaskCompleted", "TaskFailed", "Unknown", "*")
+LATE_QUEUE = "late"
+LATE_CLAIM = "later"
+
+actions = st.sampled_from(ACTIONS)
+seldom = st.integers(0, 3).map(lambda number: number == 0)
+timeouts = st.sampled_from(["", "", "", "5s", "30s"])
+
+
+@st.composite
+def policies(draw: Any) -> list[Object]:
+    """Policies of a task or a Job."""
+    found: list[Object] = []
+    for _ in range(draw(st.integers(0, 2))):
+        policy: Object = {"action": draw(actions)}
+        match draw(st.sampled_from(["events", "events", "event", "exitCode"])):
+            case "events":
+                policy["events"] = draw(st.lists(st.sampled_from(EVENTS), min_size=1, max_size=2))
+            case "event":
+                policy["event"] = draw(st.sampled_from(EVENTS))
+            case _:
+                policy["exitCode"] = draw(st.sampled_from([1, 3]))
+        if timeout := draw(timeouts):
+            policy["timeout"] = timeout
+        found.append(policy)
+    return found
+
+
+@st.composite
+def tasks(draw: Any) -> list[Object]:
+    """One to three tasks, which may depend on those before."""
+    found: list[Object] = []
+    for name in ["ps", "worker", "eval"][: draw(st.integers(1, 3))]:
+        replicas = draw(st.integers(0, 3))
+        restarts = draw(st.sampled_from(["Never", "Never", "OnFailure", "Always"]))
+        spec = {"restartPolicy": restarts, "containers": [{"name": "main", "image": "busybox"}]}
+        task: Object = {"name": name, "replicas": replicas, "policies": draw(policies())}
+        task["template"] = {"spec": spec}
+        if draw(st.booleans()):
+            task["minAvailable"] = draw(st.integers(0, replicas))
+        if found and draw(seldom):
+            earlier = st.sampled_from([one["name"] for one in found])
+            names = draw(st.lists(earlier, min_size=1, max_size=2, unique=True))
+            task["dependsOn"] = {"name": names, "iteration": draw(st.sampled_from(["any", "all"]))}
+        if draw(seldom):
+            task["partitionPolicy"] = {"totalPartitions": 2, "partitionSize": 2}
+        if draw(seldom):
+            task["maxRetry"] = draw(st.integers(1, 2))
+        found.append(task)
+    return found
+
+
+@st.composite
+def jobs(draw: Any) -> Object:
+    """A Job as admission leaves it, also one whose queue or claim is not there yet."""
+    spec: Object = {
+        "tasks": draw(tasks()),
+        "plugins": {"svc": [], "env": [], **({"ssh": []} if draw(st.booleans()) else {})},
+        "policies": draw(policies()),
+        "maxRetry": draw(st.integers(1, 4)),
+    }
+    replicas = sum(task["replicas"] for task in spec["tasks"])
+    if draw(seldom):
+        spec["minAvailable"] = draw(st.integers(0, replicas))
+    if draw(seldom):
+        spec["minSuccess"] = draw(st.integers(1, 3))
+    if draw(seldom):
+        spec["priorityClassName"] = "urgent"
+    if draw(seldom):
+        spec["ttlSecondsAfterFinished"] = draw(st.sampled_from([0, 20]))
+    match draw(st.sampled_from(["", "", "", "", "own", "late claim", "late queue"])):
+        case "own":
+            size = {"resources": {"requests": {"storage": "1Mi"}}}
+            spec["volumes"] = [{"mountPath": "/own", "volumeClaim": size}]
+        case "late claim":
+            spec["volumes"] = [{"mountPath": "/late", "volumeClaimName": LATE_CLAIM}]
+        case "late queue":
+            spec["queue"] = LATE_QUEUE
+        case _:
+            pass
+    return apply_defaults({"metadata": {"name": NAME}, "spec": spec})
