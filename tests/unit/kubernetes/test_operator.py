@@ -30,8 +30,8 @@ OPTIONS = OperatorOptions(
 class StandingBack(beside_volcano.StandingBack):
     """Looks more often."""
 
-    def __init__(self, cluster: Cluster, readiness: Readiness) -> None:
-        super().__init__(cluster, readiness, 0.01)
+    def __init__(self, cluster: Cluster, readiness: Readiness, *, namespace: str) -> None:
+        super().__init__(cluster, readiness, 0.01, namespace=namespace)
 
 
 @pytest.fixture(autouse=True)
