@@ -11,7 +11,7 @@ from vcjob.controller.applying import Applier, InTheWay
 from vcjob.controller.backing_off import pause_after
 from vcjob.controller.caches import Caches
 from vcjob.controller.clock import Clock, SystemClock
-from vcjob.controller.cluster import Cluster, ClusterError, EventType, Forbidden, NotFound
+from vcjob.controller.cluster import Cluster, ClusterError, EventType, Forbidden, Invalid, NotFound
 from vcjob.controller.garbage import rarely_collected
 from vcjob.controller.key_pairs import MakeKeyPair, make_key_pair, stored_pairs
 from vcjob.controller.log_context import current_job
@@ -20,6 +20,7 @@ from vcjob.controller.preparing import Preparer
 from vcjob.controller.recorder import record_event
 from vcjob.controller.records import Record, Records
 from vcjob.controller.work_queue import WorkQueue
+from vcjob.core.draft import Told
 from vcjob.core.plan import Plan, plan, recorded_later
 from vcjob.core.reasons import Trouble
 from vcjob.plugins.base import KeyPairNeed
@@ -164,11 +165,17 @@ class Controller:
             self._put_off(record, found.trouble)
             if found.obstacle:
                 self.records.obstacles.setdefault(found.obstacle, set()).add(uid)
+        except (Forbidden, Invalid) as error:  # somebody has to do something about it
+            _log.warning("Job %s: %s", metadata["name"], error)
+            if not record.failures:
+                told = Told("Warning", "Refused", f"what is decided cannot be carried out: {error}")
+                await record_event(self._cluster, obj, told, self._clock.now())
+            self._put_off(record, None)
         except ClusterError as error:
-            _log.info("Job %s: %s", obj["metadata"]["name"], error)
+            _log.info("Job %s: %s", metadata["name"], error)
             self._put_off(record, None)
         except Exception as error:  # one Job must not stop the others
-            _log.exception("Job %s: fault in the controller", obj["metadata"]["name"])
+            _log.exception("Job %s: fault in the controller", metadata["name"])
             self._put_off(record, Trouble("ControllerError", f"{type(error).__name__}: {error}"))
         self._observers.passed(self._clock.steady() - began)
         if record.job:

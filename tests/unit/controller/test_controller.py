@@ -9,9 +9,18 @@ from faults import Fault, Faulty
 from simulation import Simulation, simulated
 
 from vcjob.api.defaults import apply_defaults
-from vcjob.api.kinds import JOB, PERSISTENT_VOLUME_CLAIM, POD, POD_GROUP, PRIORITY_CLASS, QUEUE
+from vcjob.api.kinds import (
+    JOB,
+    PERSISTENT_VOLUME_CLAIM,
+    POD,
+    POD_GROUP,
+    PRIORITY_CLASS,
+    QUEUE,
+    Kind,
+)
 from vcjob.api.names import JOB_FORWARDING
 from vcjob.api.types import Object
+from vcjob.controller.cluster import Forbidden
 from vcjob.local.store import Store
 
 
@@ -456,3 +465,64 @@ def test_a_priority_class_that_comes_later_changes_what_a_waiting_gang_needs() -
         assert after["spec"]["minResources"]["cpu"] == "4"
 
     simulated(story)
+
+
+class Refusing(Faulty):
+    """A cluster on which a kind of write is forbidden until somebody grants it."""
+
+    granted = False
+
+    async def patch(
+        self, kind: Kind, namespace: str, name: str, patch: Object, **options: Any
+    ) -> Object:
+        if options.get("subresource") == "status" and not self.granted:
+            raise Forbidden("jobs/status is forbidden: cannot patch")
+        return await super().patch(kind, namespace, name, patch, **options)
+
+
+class Keeping(Refusing):
+    """One on which pods may not be deleted."""
+
+    async def patch(
+        self, kind: Kind, namespace: str, name: str, patch: Object, **options: Any
+    ) -> Object:
+        return await Faulty.patch(self, kind, namespace, name, patch, **options)
+
+    async def delete(self, kind: Kind, namespace: str, name: str, **options: Any) -> None:
+        if kind == POD and not self.granted:
+            raise Forbidden("pods is forbidden: cannot delete")
+        await super().delete(kind, namespace, name, **options)
+
+
+@pytest.mark.parametrize(
+    ("refusing", "lacking"),
+    [
+        (Refusing, "jobs/status is forbidden: cannot patch"),
+        (Keeping, "pods is forbidden: cannot delete"),
+    ],
+)
+def test_a_write_that_is_refused_is_told_once_and_done_when_it_is_granted(
+    refusing: type[Refusing], lacking: str
+) -> None:
+    cluster: list[Refusing] = []
+
+    def wrap(store: Store) -> Refusing:
+        cluster.append(refusing(store))
+        return cluster[0]
+
+    async def story(world: Simulation) -> None:
+        await world.create_job(job())
+        await world.settle()
+        await world.run_all()
+        if await world.exists(POD, "lc-worker-0"):
+            await world.command("lc", "TerminateJob")
+        await world.advance(20)
+        told = [event for event in await world.events() if event["reason"] == "Refused"]
+        assert [(one["type"], one["count"]) for one in told] == [("Warning", 1)]
+        assert lacking in told[0]["message"]
+        cluster[0].granted = True
+        await world.advance(60)
+        await world.run_all()
+        assert await world.phase("lc") in ("Running", "Terminated")
+
+    simulated(story, wrap=wrap)
