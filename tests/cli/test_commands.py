@@ -108,7 +108,7 @@ def error_of(*arguments: str) -> str:
     return error.format_message() if isinstance(error, click.ClickException) else str(error)
 
 
-def test_ls_lists_jobs_and_the_pods_of_one(there: Elsewhere) -> None:
+def test_p104_ls_lists_jobs_and_the_pods_of_one(there: Elsewhere) -> None:
     heading, row = ok("ls").splitlines()
     assert heading.split() == ["NAME", "PHASE", "REPLICAS", "MIN", "PENDING", "RUNNING",
                                "SUCCEEDED", "FAILED", "RETRIES", "AGE"]  # fmt: skip
@@ -134,7 +134,9 @@ def test_ls_lists_jobs_and_the_pods_of_one(there: Elsewhere) -> None:
         (["-n", "elsewhere"], 'there are no Jobs in namespace "elsewhere"'),
     ],
 )
-def test_ls_shows_what_is_asked_for(there: Elsewhere, options: list[str], missing: str) -> None:
+def test_p104_ls_shows_what_is_asked_for(
+    there: Elsewhere, options: list[str], missing: str
+) -> None:
     code, output, errors = returned("ls", *options)
     assert code == 0
     assert ("mnist" in output) is (not missing)

@@ -1,6 +1,7 @@
 """What users of such systems ran into: lifecycle policies. Each test names its case."""
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from vcjob.api.crd import crd
 from vcjob.api.defaults import apply_defaults
 from vcjob.api.kinds import JOB, POD_GROUP
 from vcjob.api.names import SUSPEND, UNCOUNTED_EVENTS
-from vcjob.api.policies import ACTIONS
+from vcjob.api.policies import ACTIONS, EVENTS
 from vcjob.api.types import Object
 from vcjob.core.actions import Action
 
@@ -503,3 +504,17 @@ def test_p105_a_time_to_live_takes_the_job_and_all_of_it_away() -> None:
         assert await world.pod_names() == []
 
     simulated(story)
+
+
+def test_p66_tables_tell_when_each_event_happens_and_what_each_action_does_after_which() -> None:
+    text = (Path(__file__).parents[3] / "docs" / "lifecycle.md").read_text()
+    rows = [line.split("|")[1:-1] for line in text.splitlines() if line.startswith("|")]
+    told = {cells[0].strip().strip("`"): [one.strip() for one in cells[1:]] for cells in rows}
+    for event in EVENTS:
+        assert all(told[event]), event
+    after = told["Action"]  # after an event of a pod, of a task, of neither
+    for action in ACTIONS:
+        assert len(told[action]) == 3, action
+        assert all(told[action]), action
+    for event, column in zip(("PodFailed", "TaskCompleted", "Unknown"), after, strict=True):
+        assert event in column
