@@ -329,6 +329,10 @@ class Lives(RuleBasedStateMachine):
     def _is_true_of(self, job: Object) -> None:
         """What the Job says of itself, and what there is of it."""
         status = job.get("status") or {}
+        policies = str(job["spec"])
+        if "PodPending" in policies or "'*'" in policies:  # a pod that is made may stay Pending
+            self.unanswered += self.promises.pods_made
+        self.promises.pods_made = 0
         retries = status.get("retryCount", 0)
         gained, self.retries = retries - self.retries, retries
         assert gained <= self.unanswered, "a retry was counted twice"

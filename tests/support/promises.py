@@ -58,6 +58,7 @@ class Promises:
         self.simulation, self.cluster = simulation, cluster
         self.wrong: list[str] = []
         self.secrets_deleted = 0
+        self.pods_made = 0
         self.cleaned: set[Slot] = set()
         """Places of pods that succeeded and are gone."""
         self.sure = True
@@ -173,6 +174,7 @@ class Promises:
             if change.type is EventType.DELETED:
                 await self._follow_deletion(pod)
             elif change.type is EventType.ADDED:
+                self.pods_made += 1
                 self.cleaned.discard(_slot(pod))
 
     async def _follow_deletion(self, pod: Object) -> None:
