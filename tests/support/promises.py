@@ -138,6 +138,10 @@ class Promises:
             )
         if killed and after == "Restarting":
             self.cleaned = set()
+        if before in STOPPED and after in ("Aborted", "Completed", "Terminated"):
+            for pod in await self.pods_of(uid):
+                if pod["status"]["phase"] not in ENDED:
+                    self.wrong.append(f"{after}, but {pod['metadata']['name']} is alive")
         if before == "Restarting" and after == "Pending":
             await self._check_restarted(uid, old, new)
 
@@ -212,6 +216,8 @@ class Promises:
         living = [one for one in there if "deletionTimestamp" not in one["metadata"]]
         if index >= replicas or len(living) >= replicas:
             self.wrong.append(f"{name} is one too many")
+        if self.sure and (task, index) in self.cleaned:
+            self.wrong.append(f"{name} was made again, though it had succeeded")
         version = _number(pod, JOB_VERSION)
         if version != job["status"].get("version", 0):
             self.wrong.append(f"{name} has version {version}, which is not recorded")
