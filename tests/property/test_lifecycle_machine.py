@@ -180,6 +180,13 @@ class Lives(RuleBasedStateMachine):
             self.unanswered += 1
             self.do(self.simulation.delete_pod(name))
 
+    @rule(data=st.data())
+    def clean_up(self, data: st.DataObject) -> None:
+        """Somebody takes away a pod that has done its work."""
+        if name := self._some_pod(data, "Succeeded"):
+            self.unanswered += 1
+            self.do(self.simulation.store.delete(POD, "default", name, grace_period_seconds=0))
+
     @rule()
     def finish_terminating(self) -> None:
         self.do(self.simulation.finish_terminating())
