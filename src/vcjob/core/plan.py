@@ -25,7 +25,7 @@ from vcjob.core.occurrences import has_policies, occurrences
 from vcjob.core.orders import obey_annotation, obey_commands
 from vcjob.core.phases import advance, count_pods
 from vcjob.core.reasons import Trouble, unschedulable, waiting_reason
-from vcjob.core.replicas import BATCH, places_to_fill, pods_to_remove, take_stock
+from vcjob.core.replicas import BATCH, note_done, places_to_fill, pods_to_remove, take_stock
 from vcjob.core.status import difference, only_informs, status_of
 from vcjob.core.supporting import Remove, Step, group_steps, steps
 from vcjob.core.surroundings import Surroundings, is_unreadable, trouble_of
@@ -93,6 +93,7 @@ def plan(
     if job.metadata.deletion_timestamp:
         return Plan()
     draft = begin(job, observed, around.group)
+    note_done(draft)
     group_phase = _group_phase(draft, around.group)
     admitted = group_phase not in ("", "Pending")
     waiting = waiting_tasks(draft)

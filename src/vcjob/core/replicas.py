@@ -19,6 +19,16 @@ BATCH = 500
 """The most pods that one plan creates, and the most that it removes."""
 
 
+def note_done(draft: Draft) -> None:
+    """Write down which pods have Succeeded and are gone, before anything is decided.
+
+    Afterwards a kill would make them pods of an older version, of which nobody knows.
+    """
+    for (name, index), facts in draft.observed.gone.items():
+        if facts.ended is PodPhase.SUCCEEDED and is_current(draft, facts):
+            draft.done[name] = draft.done.get(name, NO_INDICES) | IndexSet.of(index)
+
+
 def take_stock(draft: Draft) -> None:
     """Write down which pods live and which have Succeeded, for whoever finds them missing."""
     for task in draft.job.spec.tasks:
@@ -26,10 +36,6 @@ def take_stock(draft: Draft) -> None:
         doomed = draft.condemned(task.name, pods)
         wanted = IndexSet.below(task.replicas)
         succeeded = pods.ended.get(PodPhase.SUCCEEDED, NO_INDICES) - doomed
-        for (name, index), facts in draft.observed.gone.items():
-            ended = name == task.name and facts.ended is PodPhase.SUCCEEDED
-            if ended and is_current(draft, facts):
-                succeeded |= IndexSet.of(index)
         if draft.phase not in ACTIVE:
             succeeded |= pods.ended.get(PodPhase.SUCCEEDED, NO_INDICES)
         draft.done[task.name] = (draft.done.get(task.name, NO_INDICES) | succeeded) & wanted

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from vcjob.api.names import STATE_KEY, SUSPEND
 from vcjob.api.types import Job, Object
 from vcjob.core.blueprint import Blueprint
 from vcjob.core.facts import PodFacts, PodPhase
@@ -30,13 +31,16 @@ def pod(index: int, phase: PodPhase, **more: Any) -> PodFacts:
 
 
 def planned(*pods: PodFacts, status: Object | None = None, around: Surroundings | None = None,
-            deleted: bool = False, now: float = NOW, **spec: Any) -> Plan:  # fmt: skip
+            deleted: bool = False, now: float = NOW, suspended: bool = False,
+            gone: PodFacts | None = None, **spec: Any) -> Plan:  # fmt: skip
     container = {"name": "main", "image": "none"}
     template = {"spec": {"containers": [container]}}
     task = {"name": "w", "replicas": 2, "minAvailable": 2, "template": template}
     metadata: Object = {"name": "j", "namespace": "default", "uid": "u"}
     if deleted:
         metadata["deletionTimestamp"] = timestamp(NOW)
+    if suspended:
+        metadata["annotations"] = {SUSPEND: "true"}
     whole = {
         "metadata": metadata,
         "spec": {"tasks": [task], "minAvailable": 2, **spec},
@@ -46,6 +50,8 @@ def planned(*pods: PodFacts, status: Object | None = None, around: Surroundings 
     observed = Observed()
     for facts in pods:
         observed.set(facts)
+    if gone:
+        observed.gone[gone.task, gone.index] = gone
     around = around or Surroundings(group=ADMITTED)
     return plan(job, status or {}, observed, around, Blueprint(job, PLUGINS), now)
 
@@ -139,6 +145,19 @@ def test_a_job_is_deleted_when_its_time_to_live_is_over(later: float, gone: bool
     found = planned(status=at("Completed"), now=NOW + later, ttlSecondsAfterFinished=10)
     assert found.delete_job is gone
     assert found.again == NOW + 10
+
+
+def test_who_succeeded_and_went_just_before_the_job_is_suspended_has_succeeded() -> None:
+    found = planned(
+        pod(0, PodPhase.RUNNING),
+        gone=pod(1, PodPhase.SUCCEEDED),
+        suspended=True,
+        status=at("Running"),
+    )
+    assert phase_of(found) == "Aborting"
+    assert found.record is not None
+    assert found.record["succeeded"] == 1
+    assert '"d":{"w":"1"}' in found.record["controlledResources"][STATE_KEY]
 
 
 def test_a_record_that_only_informs_may_come_later() -> None:

@@ -9,7 +9,7 @@ from vcjob.core.draft import Draft, begin
 from vcjob.core.facts import PodFacts, PodPhase
 from vcjob.core.indices import IndexSet
 from vcjob.core.observed import Observed
-from vcjob.core.replicas import BATCH, places_to_fill, pods_to_remove, take_stock
+from vcjob.core.replicas import BATCH, note_done, places_to_fill, pods_to_remove, take_stock
 
 NOBODY: frozenset[str] = frozenset()
 R, S, F, T = PodPhase.RUNNING, PodPhase.SUCCEEDED, PodPhase.FAILED, PodPhase.TERMINATING
@@ -59,8 +59,20 @@ def draft(*pods: PodFacts, replicas: int = 3, phase: str = "Running", version: i
     ],
 )
 def test_stock(one: Draft, alive: str, done: str) -> None:
+    note_done(one)
     take_stock(one)
     assert (str(one.alive["w"]), str(one.done["w"])) == (alive, done)
+
+
+def test_a_pod_that_succeeded_and_is_gone_is_done_also_when_the_job_is_stopped_in_that_moment() -> (
+    None
+):
+    for keep, done in ((True, "1"), (False, "")):
+        one = draft(pod(0, R), gone=(pod(1, S),))
+        note_done(one)
+        one.kill(keep=keep)
+        take_stock(one)
+        assert str(one.done["w"]) == done
 
 
 def test_stock_of_tasks_that_the_job_no_longer_has_is_forgotten() -> None:
