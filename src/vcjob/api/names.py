@@ -148,6 +148,11 @@ WIDENING: tuple[str, ...] = tuple(one.key for one in OUR_ANNOTATIONS if one.wide
 """Keys of the annotations that work on a cluster only where its administrator allows them."""
 
 
+def listed(text: str) -> list[str]:
+    """The names in the value of an annotation that lists several with commas between."""
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
 def pod_name(job: str, task: str, index: int) -> str:
     """Name of the pod of a task's replica: ``<job>-<task>-<index>``."""
     return f"{job}-{task}-{index}"

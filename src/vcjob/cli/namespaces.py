@@ -20,9 +20,7 @@ def namespaces_option(
 
 def own_namespace_option(ctx: click.Context, parameter: click.Parameter, value: str) -> str:
     """A callback of options: one name, or none for that of whoever is started."""
-    if len(names := namespaces_option(ctx, parameter, value)) > 1:
-        raise click.BadParameter("must be one name", ctx, parameter)
-    return "".join(names)
+    return namespace_option(ctx, parameter, value) if value else ""
 
 
 def namespace_option(ctx: click.Context, parameter: click.Parameter, value: str) -> str:

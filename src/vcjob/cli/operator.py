@@ -15,6 +15,7 @@ from vcjob.cli.component_options import (
 )
 from vcjob.cli.durations import DurationType
 from vcjob.cli.namespaces import namespace_option, namespaces_option, own_namespace_option
+from vcjob.kubernetes.installing.installation import NAMESPACE, VOLCANO_NAMESPACE
 
 if TYPE_CHECKING:
     from vcjob.controller.leading import Terms
@@ -44,7 +45,7 @@ def _finite(ctx: click.Context, parameter: click.Parameter, value: float) -> flo
 @click.option("--take-over", is_flag=True,
               help="Work although Volcano's controller does: hold its Lease, so that it waits from "
               "then on. Ends with the operator.")  # fmt: skip
-@click.option("--volcano-namespace", default="volcano-system", show_default=True, metavar="NAME",
+@click.option("--volcano-namespace", default=VOLCANO_NAMESPACE, show_default=True, metavar="NAME",
               callback=namespace_option, help="Where Volcano keeps its Leases.")  # fmt: skip
 @click.option("--leader-elect/--no-leader-elect", default=True, show_default=True,
               help="Have one of several replicas work. Without it there must be one "
@@ -112,7 +113,6 @@ def operator(
     """
     from vcjob.cli.operator_log import set_up
     from vcjob.cli.operator_run import run_operator
-    from vcjob.kubernetes.installing.installation import NAMESPACE
     from vcjob.kubernetes.operator_options import OperatorOptions
 
     set_up(log_format, log_level)

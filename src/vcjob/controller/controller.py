@@ -167,9 +167,8 @@ class Controller:
                 self.records.obstacles.setdefault(found.obstacle, set()).add(uid)
         except (Forbidden, Invalid) as error:  # somebody has to do something about it
             _log.warning("Job %s: %s", metadata["name"], error)
-            if not record.failures:
-                told = Told("Warning", "Refused", f"what is decided cannot be carried out: {error}")
-                await record_event(self._cluster, obj, told, self._clock.now())
+            told = Told("Warning", "Refused", f"what is decided cannot be carried out: {error}")
+            await record_event(self._cluster, obj, told, self._clock.now())
             self._put_off(record, None)
         except ClusterError as error:
             _log.info("Job %s: %s", metadata["name"], error)

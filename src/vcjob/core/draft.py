@@ -13,7 +13,13 @@ from vcjob.core.actions import ACTIVE, STOPPING, TARGETED, Action, Phase
 from vcjob.core.facts import PodPhase
 from vcjob.core.indices import NO_INDICES, IndexSet
 from vcjob.core.observed import Observed, TaskPods
-from vcjob.core.retries import max_retry, uncounted_events, used_up, with_restart
+from vcjob.core.retries import (
+    is_uncounted,
+    max_retry,
+    uncounted_events,
+    used_up,
+    with_restart,
+)
 from vcjob.core.state import State, Target, state_of
 
 
@@ -255,7 +261,7 @@ def _retries(draft: Draft) -> str:
     most = max_retry(draft.job)
     uncounted = draft.state.uncounted_retries
     used = used_up(draft.retry, uncounted)
-    if draft.retry in [*uncounted]:
+    if is_uncounted(draft.retry, uncounted):
         return f"attempt {used + 1} of {most} goes on, as this restart uses up no retry"
     if used < most:
         return f"attempt {used + 1} of {most} begins"

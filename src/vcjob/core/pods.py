@@ -96,8 +96,7 @@ def copied_labels(job: Job) -> dict[str, str]:
 
 def wanted_labels(job: Job) -> list[str]:
     """The keys of labels that the Job's annotation asks to copy."""
-    text = job.metadata.annotations.get(names.COPY_LABELS, "")
-    return [key.strip() for key in text.split(",") if key.strip()]
+    return names.listed(job.metadata.annotations.get(names.COPY_LABELS, ""))
 
 
 def _labels(job: Job, task: Task, forwarding: bool) -> dict[str, str]:

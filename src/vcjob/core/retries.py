@@ -4,7 +4,7 @@
 An annotation names events whose restarts do not (user case P58).
 """
 
-from vcjob.api.names import UNCOUNTED_EVENTS
+from vcjob.api.names import UNCOUNTED_EVENTS, listed
 from vcjob.api.types import Job
 from vcjob.core.indices import LARGEST_INDEX, IndexSet
 
@@ -18,12 +18,17 @@ def max_retry(job: Job) -> int:
 
 def uncounted_events(job: Job) -> list[str]:
     """The events whose restarts use up no retry, as the Job's annotation names them."""
-    return names_with_commas(job.metadata.annotations.get(UNCOUNTED_EVENTS, ""))
+    return listed(job.metadata.annotations.get(UNCOUNTED_EVENTS, ""))
 
 
 def used_up(retry: int, uncounted: IndexSet) -> int:
     """How many retries ``retry`` restarts have used up, those in ``uncounted`` being free."""
-    return retry - sum(one <= retry for one in uncounted)
+    return retry - len(uncounted & IndexSet.below(min(max(retry, 0), LARGEST_INDEX) + 1))
+
+
+def is_uncounted(retry: int, uncounted: IndexSet) -> bool:
+    """Whether the restart that led to ``retry`` used up none."""
+    return 0 < retry <= LARGEST_INDEX and retry in uncounted
 
 
 def with_restart(uncounted: IndexSet, retry: int, *, counts: bool) -> IndexSet:
@@ -35,8 +40,3 @@ def with_restart(uncounted: IndexSet, retry: int, *, counts: bool) -> IndexSet:
         return uncounted
     one = IndexSet.of(retry)
     return uncounted - one if counts else uncounted | one
-
-
-def names_with_commas(text: str) -> list[str]:
-    """The names in an annotation that lists several with commas between."""
-    return [name.strip() for name in text.split(",") if name.strip()]

@@ -1,7 +1,7 @@
 """Who admits gangs on a cluster: Volcano's scheduler where it works, else we.
 
 Volcano's scheduler holds the Lease ``volcano`` in its namespace while it works; to read it is the
- least right by which it can be noticed. What was chosen is looked at again while we work: we
+least right by which it can be noticed. What was chosen is looked at again while we work: we
 give way as soon as Volcano's scheduler is there, and step in only when it has been away for longer
 than an upgrade of it takes.
 

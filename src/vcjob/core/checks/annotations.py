@@ -14,7 +14,8 @@ from vcjob.api.problems import Problem
 from vcjob.api.suggestions import suggest
 from vcjob.core.actions import Event
 from vcjob.core.checks.subject import Subject
-from vcjob.core.retries import names_with_commas, uncounted_events
+from vcjob.core.pods import wanted_labels
+from vcjob.core.retries import uncounted_events
 
 
 def check_annotations(subject: Subject) -> Iterator[Problem]:
@@ -42,7 +43,7 @@ def check_annotations(subject: Subject) -> Iterator[Problem]:
                 'write "true" or "false"',
                 warning=True,
             )
-    for key in names_with_commas(metadata.annotations.get(COPY_LABELS, "")):
+    for key in wanted_labels(subject.job):
         if key not in metadata.labels:
             yield Problem(
                 f'{COPY_LABELS} names the label "{key}", which the Job does not have',
