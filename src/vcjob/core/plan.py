@@ -63,22 +63,17 @@ class Plan(msgspec.Struct, frozen=True):
 def recorded_later(planned: Plan, old_status: Object) -> Plan | None:
     """The same without its record, if that decides nothing and may be written later; else None.
 
-    Pods that have Succeeded and are gone stay to be noted: nothing else tells of them. A plan that
+    That a pod has Succeeded and is gone is written at once: nothing else tells of it. A plan that
     removes pods is recorded first: that they are no longer among those that live tells our own
     deletions from those of others.
     """
     decides = (
         planned.amend, planned.handled_commands, planned.remove_group, planned.remove, planned.tell,
-        planned.delete_job,
+        planned.delete_job, any(one.ended is PodPhase.SUCCEEDED for one in planned.noted.values()),
     )  # fmt: skip
     if any(decides) or planned.record is None or not only_informs(old_status, planned.record):
         return None
-    noted = {
-        slot: facts
-        for slot, facts in planned.noted.items()
-        if facts.ended is not PodPhase.SUCCEEDED
-    }
-    return msgspec.structs.replace(planned, record=None, noted=noted)
+    return msgspec.structs.replace(planned, record=None)
 
 
 def plan(

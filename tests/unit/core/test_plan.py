@@ -173,6 +173,8 @@ def test_a_record_that_only_informs_may_come_later() -> None:
     later = recorded_later(ended, status)
     assert later is not None
     assert later.record is None
+    cleaned = planned(running[1], gone=pod(0, PodPhase.SUCCEEDED), status=status)
+    assert recorded_later(cleaned, status) is None, "nothing else tells that it succeeded"
     scaled = planned(*running, pod(2, PodPhase.RUNNING), status=status)
     assert [facts.name for facts in scaled.remove] == ["j-w-2"]
     assert recorded_later(scaled, status) is None, "else our own deletion looks like an eviction"
