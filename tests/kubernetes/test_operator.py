@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 import signal
 import socket
 from collections.abc import Callable
@@ -99,6 +100,29 @@ def test_a_standby_is_ready_says_who_leads_and_goes_on_at_once_after_a_graceful_
     there.do(there.face.end_pod("mnist-worker-1"))
     there.until(JOB, "mnist", lambda obj: phase(obj) == "Completed")
     assert len(there.made) == 2
+
+
+def test_a_leader_that_stood_still_writes_nothing_when_it_goes_on(
+    there: Cluster, start: Callable[..., Operator]
+) -> None:
+    first = start(AS_VOLCANO, *QUICK, "--api-rate=50", "--api-burst=1")
+    first.says("this replica leads")
+    there.create(JOB, job("big", replicas=200))
+    there.until(POD, "big-worker-20", lambda obj: True)
+    first.process.send_signal(signal.SIGSTOP)
+    second = start(AS_VOLCANO, *QUICK)
+    second.says("probes and metrics at")  # what was on its way has arrived by now
+    asked = len(there.made)
+    second.says("this replica leads")
+    there.until(JOB, "big", running)
+    first.process.send_signal(signal.SIGCONT)
+    first.says("could not be renewed in time: this process stood still for too long")
+    creations = re.findall(
+        r'vcjob_api_calls_total{code="\d+",resource="pods",verb="create"} (\d+)',
+        first.ask("/metrics")[1],
+    )
+    assert sum(map(int, creations)) == asked
+    assert len(there.made) == 200
 
 
 def test_leaders_killed_at_random_moments_lose_nothing_and_do_nothing_twice(
