@@ -4,133 +4,42 @@ The promises (issue and docs/lifecycle.md): never more pods than replicas; no po
 beside a new one, and none is deleted that nobody ordered to go; what pods need is there before
 them, and while they run; what belongs to others is left alone; counters are true; keys are made
 once for a Job; a retry is counted once; final phases are final; every Job ends or says what it
-waits for; the kept summary equals a recount. Jobs are drawn in ``tests/support/drawn_lives.py``,
-promises are looked at in ``tests/support/promises.py``.
+waits for; the kept summary equals a recount.
+
+Here are the rules: what may happen. Jobs are drawn in ``tests/support/drawn_lives.py``; their world
+is ``lives.py`` there, the promises are ``promises.py`` and ``true_reasons.py``.
 """
 
-import asyncio
-import gc
-from typing import Any
-
-import msgspec
 import pytest
-from drawn_lives import LATE_CLAIM, LATE_QUEUE, NAME, actions, jobs
-from faults import Fault, Faulty
+from drawn_lives import NAME, actions, jobs
+from faults import Fault
 from hypothesis import HealthCheck, event, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import (
-    RuleBasedStateMachine,
-    initialize,
-    invariant,
-    precondition,
-    rule,
-    run_state_machine_as_test,
-)
-from promises import FINAL, Promises
-from simulation import Simulation
+from hypothesis.stateful import precondition, rule, run_state_machine_as_test
+from lives import World
 
-from vcjob.api.kinds import (
-    CONFIG_MAP,
-    JOB,
-    NETWORK_POLICY,
-    PERSISTENT_VOLUME_CLAIM,
-    POD,
-    POD_GROUP,
-    QUEUE,
-    SECRET,
-    SERVICE,
-    Kind,
-)
+from vcjob.api.kinds import CONFIG_MAP, JOB, NETWORK_POLICY, POD, POD_GROUP, SECRET, SERVICE, Kind
 from vcjob.api.names import SUSPEND
-from vcjob.api.types import Job, Object
-from vcjob.controller.cluster import NotFound
-from vcjob.core.facts import pod_facts
-from vcjob.core.observed import recount
-from vcjob.core.state import state_of
+from vcjob.api.types import Object
 
-SCHEDULES = 60
+SCHEDULES = 300
 LONG_SCHEDULES = 10_000
-IN_THE_WAY = {
-    CONFIG_MAP: f"{NAME}-svc",
-    SERVICE: NAME,
-    SECRET: f"{NAME}-ssh",
-    NETWORK_POLICY: NAME,
-    POD: f"{NAME}-ps-0",
-}
+END = {0: ("TaskCompleted",), 1: ("PodFailed", "exitCode"), 3: ("PodFailed", "exitCode")}
+"""Events of pods that end with a code; exitCode stands for policies that name one."""
 SUPPORTING = [CONFIG_MAP, SERVICE, SECRET, NETWORK_POLICY, POD_GROUP]
 
 
-class Lives(RuleBasedStateMachine):
+class Lives(World):
     """One name in one namespace, and everything that may happen to the Jobs of that name."""
 
-    status_interval = 0.0
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.loop = asyncio.new_event_loop()
-        self.cluster: Any = None
-        self.simulation = Simulation(
-            wrap=self._faulty, controller_options={"status_interval": self.status_interval}
-        )
-        self.promises = Promises(self.simulation, self.cluster)
-        self.foreign: list[tuple[Kind, Object]] = []
-        self.retries = 0
-        self.unanswered = 0
-        """How many more restarts what has happened so far may lead to."""
-
-    def _faulty(self, store: Any) -> Faulty:
-        self.cluster = Faulty(store)
-        return self.cluster
-
-    def do(self, work: Any) -> Any:
-        return self.loop.run_until_complete(work)
-
-    @initialize(
-        job=jobs(), in_the_way=st.sampled_from([None, None, None, *IN_THE_WAY]), runs=st.booleans()
-    )
-    def begin(self, job: Object, in_the_way: Kind | None, runs: bool) -> None:
-        async def start() -> None:
-            for kind in IN_THE_WAY:
-                await self._make_foreign(kind, "of-others")
-            if in_the_way:
-                await self._make_foreign(in_the_way, IN_THE_WAY[in_the_way])
-            s = self.simulation
-            await s.start()
-            self.promises.follow()
-            await s.create_job(job)
-            await s.settle(finish_pods=False)
-            if runs:
-                await s.admit()
-                await s.settle(finish_pods=False)
-                await s.run_pending()
-
-        self.do(start())
-
-    async def _make_foreign(self, kind: Kind, name: str) -> None:
-        body: Object = {"metadata": {"name": name, "namespace": "default"}}
-        if kind == POD:
-            body["spec"] = {"containers": [{"name": "main", "image": "busybox"}]}
-        self.foreign.append((kind, await self.simulation.store.create(kind, body)))
+    @rule()
+    def get_on(self) -> None:
+        """All goes as it should for a while."""
+        self.do(self.getting_on())
 
     @rule()
     def clear_the_way(self) -> None:
-        self.do(self._clear_the_way())
-
-    async def _clear_the_way(self) -> None:
-        """What is in the Job's way goes, and what it lacks comes."""
-        for kind, obj in self.foreign:
-            if obj["metadata"]["name"] != "of-others":
-                name = obj["metadata"]["name"]
-                await self.simulation.store.delete(kind, "default", name, grace_period_seconds=0)
-        self.foreign = [one for one in self.foreign if one[1]["metadata"]["name"] == "of-others"]
-        if not await self.simulation.exists(PERSISTENT_VOLUME_CLAIM, LATE_CLAIM):
-            claim = {"metadata": {"name": LATE_CLAIM, "namespace": "default"}}
-            await self.simulation.store.create(PERSISTENT_VOLUME_CLAIM, claim)
-        try:
-            await self.simulation.store.get(QUEUE, "", LATE_QUEUE)
-        except NotFound:
-            queue = {"metadata": {"name": LATE_QUEUE}, "spec": {"weight": 1, "parent": "root"}}
-            await self.simulation.store.create(QUEUE, queue)
+        self.do(self.clearing_the_way())
 
     @rule()
     def admit(self) -> None:
@@ -138,7 +47,7 @@ class Lives(RuleBasedStateMachine):
 
     @rule()
     def unknown_group(self) -> None:
-        self.unanswered += 1
+        self.may_restart("Unknown")
         self.do(self.simulation.admit("Unknown"))
 
     @rule()
@@ -147,45 +56,54 @@ class Lives(RuleBasedStateMachine):
 
     @rule(data=st.data())
     def run_one(self, data: st.DataObject) -> None:
-        if name := self._some_pod(data, "Pending"):
+        if name := self.some_pod(data, "Pending"):
             self.do(self.simulation.run_pod(name))
 
     @rule(data=st.data(), code=st.sampled_from([0, 0, 1, 3]))
     def end_one(self, data: st.DataObject, code: int) -> None:
-        if name := self._some_pod(data, "Running"):
-            self.unanswered += 1
+        if name := self.some_pod(data, "Running"):
+            self.may_restart(*END[code])
             self.do(self.simulation.end_pod(name, code))
 
     @rule(code=st.sampled_from([0, 0, 0, 1]))
     def end_all(self, code: int) -> None:
-        for name in self._pods_in("Running"):
-            self.unanswered += 1
+        for name in self.pods_in("Running"):
+            self.may_restart(*END[code])
             self.do(self.simulation.end_pod(name, code))
 
     @rule(data=st.data(), how=st.sampled_from(["evict_pod", "preempt_pod", "lose_node"]))
     def disturb(self, data: st.DataObject, how: str) -> None:
-        if name := self._some_pod(data, "Pending", "Running"):
-            self.unanswered += 1
+        if name := self.some_pod(data, "Pending", "Running"):
+            self.may_restart("PodEvicted")
             self.do(getattr(self.simulation, how)(name))
 
     @rule(data=st.data(), count=st.integers(1, 4))
     def restart_containers(self, data: st.DataObject, count: int) -> None:
-        if name := self._some_pod(data, "Running"):
-            self.unanswered += 1
+        if name := self.some_pod(data, "Running"):
+            self.may_restart("TaskFailed", "exitCode")
             self.do(self.simulation.restart_containers(name, count))
 
     @rule(data=st.data())
     def delete_one(self, data: st.DataObject) -> None:
-        if name := self._some_pod(data, "Pending", "Running", "Succeeded", "Failed", "Unknown"):
-            self.unanswered += 1
+        if name := self.some_pod(data, "Pending", "Running", "Succeeded", "Failed", "Unknown"):
+            self.may_restart("PodEvicted")
             self.do(self.simulation.delete_pod(name))
 
     @rule(data=st.data())
-    def clean_up(self, data: st.DataObject) -> None:
-        """Somebody takes away a pod that has done its work."""
-        if name := self._some_pod(data, "Succeeded"):
-            self.unanswered += 1
-            self.do(self.simulation.store.delete(POD, "default", name, grace_period_seconds=0))
+    def end_and_clean_up(self, data: st.DataObject) -> None:
+        """A pod does its work, and somebody takes it away."""
+
+        async def both(name: str) -> None:
+            await self.simulation.end_pod(name)
+            await self.simulation.settle(finish_pods=False)
+            if await self.simulation.exists(POD, name):
+                await self.simulation.store.delete(POD, "default", name, grace_period_seconds=0)
+
+        if name := self.some_pod(data, "Running"):
+            self.may_restart("TaskCompleted")
+            if not self.promises.sees_all:  # then nobody saw it succeed
+                self.may_restart("PodEvicted")
+            self.do(both(name))
 
     @rule()
     def finish_terminating(self) -> None:
@@ -202,13 +120,13 @@ class Lives(RuleBasedStateMachine):
             name = data.draw(st.sampled_from(names))
             self.do(self.simulation.store.delete(POD, "default", name, grace_period_seconds=0))
 
-    @precondition(lambda self: self._job())
+    @precondition(lambda self: self.job())
     @rule(action=actions)
     def command(self, action: str) -> None:
         self.unanswered += 1
         self.do(self.simulation.command(NAME, action))
 
-    @precondition(lambda self: self._job())
+    @precondition(lambda self: self.job())
     @rule()
     def restart_and_admit(self) -> None:
         """The next attempt is admitted while pods of the last one are still ending."""
@@ -221,25 +139,25 @@ class Lives(RuleBasedStateMachine):
         self.unanswered += 1
         self.do(both())
 
-    @precondition(lambda self: self._job())
+    @precondition(lambda self: self.job())
     @rule(suspended=st.sampled_from(["true", None]))
     def suspend(self, suspended: str | None) -> None:
         patch = {"metadata": {"annotations": {SUSPEND: suspended}}}
         self.do(self.simulation.patch_job(NAME, patch))
 
-    @precondition(lambda self: self._job())
+    @precondition(lambda self: self.job())
     @rule(data=st.data(), replicas=st.integers(0, 4))
     def scale(self, data: st.DataObject, replicas: int) -> None:
-        tasks = [dict(task) for task in self._job()["spec"]["tasks"]]
+        tasks = [dict(task) for task in self.job()["spec"]["tasks"]]
         task = data.draw(st.sampled_from(tasks))
         task["replicas"] = replicas
         task["minAvailable"] = min(task.get("minAvailable", 0), replicas)
         least = sum(task["minAvailable"] for task in tasks)
         patch = {"spec": {"tasks": tasks, "minAvailable": least}}
-        self.unanswered += 1  # a task may be complete now
+        self.may_restart("TaskCompleted")
         self.do(self.simulation.patch_job(NAME, patch))
 
-    @precondition(lambda self: self._job())
+    @precondition(lambda self: self.job())
     @rule(again=jobs())
     def delete_and_create(self, again: Object) -> None:
         async def both() -> None:
@@ -249,12 +167,12 @@ class Lives(RuleBasedStateMachine):
         self.retries = self.unanswered = 0
         self.do(both())
 
-    @precondition(lambda self: self._job())
+    @precondition(lambda self: self.job())
     @rule()
     def delete_job(self) -> None:
         self.do(self.simulation.store.delete(JOB, "default", NAME))
 
-    @precondition(lambda self: not self._job())
+    @precondition(lambda self: not self.job())
     @rule(again=jobs())
     def create_job(self, again: Object) -> None:
         self.retries = self.unanswered = 0
@@ -296,184 +214,10 @@ class Lives(RuleBasedStateMachine):
         self.crash()
         self.start_again()
 
-    @rule(held=st.booleans(), repeating=st.booleans())
+    @rule(held=st.sampled_from([False, False, True]), repeating=st.booleans())
     def misbehave(self, held: bool, repeating: bool) -> None:
         self.cluster.repeating = repeating
         self.cluster.hold(held)
-
-    @invariant()
-    def promises_hold(self) -> None:
-        self.do(self.simulation.settle(finish_pods=False))
-        assert not self.promises.wrong, self.promises.wrong
-        for kind, obj in self.foreign:
-            there = self.do(self.simulation.store.get(kind, "default", obj["metadata"]["name"]))
-            assert there is obj, f"{kind} of somebody else was touched"
-        self.do(self.promises.rest())
-        if self.promises.sees_all:
-            self._summary_is_true()
-        if job := self._job():
-            self._is_true_of(job)
-
-    def _summary_is_true(self) -> None:
-        """The summary that planning reads is that of the pods in the store."""
-        pods = self.do(self.simulation.pods())
-        for uid, record in self.simulation.controller.records.by_uid.items():  # type: ignore[union-attr]
-            kept = record.observed.pods
-            assert recount(kept.values()).tasks == record.observed.tasks
-            there = {
-                (facts.task, facts.index): facts
-                for pod in pods
-                if pod["metadata"].get("ownerReferences", [{}])[0].get("uid") == uid
-                and (facts := pod_facts(pod))
-            }
-            remembered = {  # that a pod had ended stays known when its deletion is asked for
-                slot: msgspec.structs.replace(facts, ended=facts.ended or kept[slot].ended)
-                for slot, facts in there.items()
-                if slot in kept
-            }
-            assert kept == {**there, **remembered}
-
-    def _is_true_of(self, job: Object) -> None:
-        """What the Job says of itself, and what there is of it."""
-        status = job.get("status") or {}
-        policies = str(job["spec"])
-        if "PodPending" in policies or "'*'" in policies:  # a pod that is made may stay Pending
-            self.unanswered += self.promises.pods_made
-        self.promises.pods_made = 0
-        retries = status.get("retryCount", 0)
-        gained, self.retries = retries - self.retries, retries
-        assert gained <= self.unanswered, "a retry was counted twice"
-        self.unanswered -= gained
-        controller = self.simulation.controller
-        if not controller or not self.promises.sees_all or "deletionTimestamp" in job["metadata"]:
-            return
-        record = controller.records.by_uid.get(job["metadata"]["uid"])
-        if not record or record.failures or record.trouble:
-            return  # it is tried again later
-        if status["state"]["phase"] != "Restarting":
-            pods = self.do(self.promises.pods_of(job["metadata"]["uid"]))
-            ending = sum("deletionTimestamp" in pod["metadata"] for pod in pods)
-            self.unanswered = len(state_of(Job.of(job)).timers) + ending
-        if not record.pace.wait(self.simulation.clock.steady(), self.status_interval):
-            self.do(self.promises.check_numbers(job))
-        self.do(self.promises.check_pods(job))
-
-    def teardown(self) -> None:
-        try:
-            if self.cluster.before_create and self.simulation.store.version:
-                self.do(self._to_the_end())
-        finally:
-            self.do(self._stop())
-            self.loop.close()
-            gc.collect(1)
-
-    async def _to_the_end(self) -> None:
-        """With everybody doing their work, a Job ends, or says truly what it waits for."""
-        s = self.simulation
-        if not s.controller:
-            await s.start()
-        self.cluster.hold(False)
-        self.cluster.arm(None)
-        await self._work()
-        await self._says_why_truly()
-        await self._clear_the_way()
-        await self._work()
-        assert not self.promises.wrong, self.promises.wrong
-        told = await self._says_why_truly()
-        assert told in ("", "DependsOn", "MinAvailable"), f"nothing is in its way, but {told}"
-
-    async def _work(self) -> None:
-        s = self.simulation
-        for _ in range(30):
-            await s.settle()
-            await s.run_all()
-            await self.promises.rest()
-            for name in await self._names("Unknown"):  # its node is back
-                await s.run_pod(name)
-            await s.end_running()
-            await s.advance(100)
-            if (await self._phase()) in (*FINAL, "Aborted", ""):
-                return
-
-    async def _phase(self) -> str:
-        return await self.simulation.phase(NAME) if await self._there() else ""
-
-    async def _there(self) -> bool:
-        return await self.simulation.exists(JOB, NAME)
-
-    async def _says_why_truly(self) -> str:
-        """The reason of a Job that is still under way, having looked whether it is true."""
-        if not await self._there():
-            return ""
-        job = await self.simulation.job(NAME)
-        spec, state = job["spec"], job["status"]["state"]
-        if state["phase"] in (*FINAL, "Aborted"):
-            return ""
-        reason, message = state.get("reason", ""), state.get("message", "")
-        if not sum(task["replicas"] for task in spec["tasks"]):
-            return ""
-        exists = self.simulation.exists
-        match reason:
-            case "NameTaken":
-                names = [(str(kind), obj["metadata"]["name"]) for kind, obj in self.foreign]
-                true = any(f"{kind} {name} " in message for kind, name in names)
-            case "QueueNotFound":
-                true = spec["queue"] == LATE_QUEUE and LATE_QUEUE in message
-            case "PVCError":
-                true = LATE_CLAIM in message and not await exists(
-                    PERSISTENT_VOLUME_CLAIM, LATE_CLAIM
-                )
-            case "DependsOn":
-                true = await self._waits_for_others(job, message)
-            case "MinAvailable":
-                replicas = sum(task["replicas"] for task in spec["tasks"])
-                true = spec["minAvailable"] > replicas or any(
-                    task.get("minAvailable", 0) > task["replicas"] for task in spec["tasks"]
-                )
-            case _:
-                true = False
-        assert true, f"{state['phase']}: {reason}: {message}"
-        return str(reason)
-
-    async def _waits_for_others(self, job: Object, message: str) -> bool:
-        """Whether the tasks that are said to wait have no pods, and one they need is not ready."""
-        owned = await self.promises.pods_of(job["metadata"]["uid"])
-        for task in job["spec"]["tasks"]:
-            if f"task {task['name']} waits until" in message:
-                if any(f"{NAME}-{task['name']}-" in pod["metadata"]["name"] for pod in owned):
-                    return False
-                if not all(name in message for name in task["dependsOn"]["name"]):
-                    return False
-        return "waits until" in message
-
-    async def _stop(self) -> None:
-        self.promises.stop()
-        if self.simulation.controller:
-            await self.simulation.crash()
-
-    def _job(self) -> Object | None:
-        try:
-            found: Object = self.do(self.simulation.job(NAME))
-        except NotFound:
-            return None
-        return found
-
-    def _pods_in(self, *phases: str) -> list[str]:
-        found: list[str] = self.do(self._names(*phases))
-        return found
-
-    async def _names(self, *phases: str) -> list[str]:
-        """Names of Jobs' pods that are in one of these phases."""
-        return sorted(
-            pod["metadata"]["name"]
-            for pod in await self.simulation.pods()
-            if pod["status"]["phase"] in phases and pod["metadata"].get("ownerReferences")
-        )
-
-    def _some_pod(self, data: st.DataObject, *phases: str) -> str:
-        """One of the pods in these phases, or none."""
-        names = self._pods_in(*phases)
-        return data.draw(st.sampled_from(names)) if names else ""
 
 
 class PacedLives(Lives):
@@ -489,7 +233,7 @@ def test_promises_hold_whatever_happens(lives: type[Lives], is_long: bool) -> No
         lives,
         settings=settings(
             max_examples=LONG_SCHEDULES if is_long else SCHEDULES,
-            stateful_step_count=25,
+            stateful_step_count=50,
             deadline=None,
             suppress_health_check=list(HealthCheck),
         ),

@@ -42,7 +42,7 @@ def tasks(draw: Any) -> list[Object]:
     """One to three tasks, which may depend on those before."""
     found: list[Object] = []
     for name in ["ps", "worker", "eval"][: draw(st.integers(1, 3))]:
-        replicas = draw(st.integers(0, 3))
+        replicas = draw(st.sampled_from([0, 1, 1, 2, 2, 3, 3]))
         restarts = draw(st.sampled_from(["Never", "Never", "OnFailure", "Always"]))
         spec = {"restartPolicy": restarts, "containers": [{"name": "main", "image": "busybox"}]}
         task: Object = {"name": name, "replicas": replicas, "policies": draw(policies())}
@@ -79,7 +79,7 @@ def jobs(draw: Any) -> Object:
         spec["priorityClassName"] = "urgent"
     if draw(seldom):
         spec["ttlSecondsAfterFinished"] = draw(st.sampled_from([0, 20]))
-    match draw(st.sampled_from(["", "", "", "", "own", "late claim", "late queue"])):
+    match draw(st.sampled_from([""] * 9 + ["own", "late claim", "late queue"])):
         case "own":
             size = {"resources": {"requests": {"storage": "1Mi"}}}
             spec["volumes"] = [{"mountPath": "/own", "volumeClaim": size}]

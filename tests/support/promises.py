@@ -14,6 +14,7 @@ from faults import Faulty
 from simulation import Simulation
 
 from vcjob.api.kinds import (
+    COMMAND,
     CONFIG_MAP,
     JOB,
     NETWORK_POLICY,
@@ -111,6 +112,8 @@ class Promises:
                 continue
             if uid not in self._statuses:  # pods of a Job before are none of this one's
                 self.cleaned, self.sure = set(), True
+            replicas = _replicas(change.object)
+            self.cleaned = {(t, index) for t, index in self.cleaned if index < replicas.get(t, 0)}
             old = self._statuses.get(uid, {})
             self._statuses[uid] = new = change.object.get("status") or {}
             if new:
@@ -126,17 +129,19 @@ class Promises:
         killed = new.get("version", 0) - old.get("version", 0)
         if killed not in (0, 1):
             self.wrong.append("the version jumped")
-        targets = state_of(Job.of(job)).targets
-        for target in targets:
+        state = state_of(Job.of(job))
+        known = state_of(Job.of({**job, "status": old})).targets
+        is_last = new.get("retryCount", 0) >= job["spec"]["maxRetry"]  # which replaces nothing
+        for target in state.targets:
             places = {(target.task, index) for index in IndexSet.parse(target.indices)}
-            if target not in state_of(Job.of({**job, "status": old})).targets:
+            if target not in known and not is_last:
                 self.cleaned -= places
             self._doomed.setdefault(uid, set()).update(
                 pod["metadata"]["uid"]
                 for pod in await self.pods_of(uid)
                 if _slot(pod) in places and _number(pod, JOB_RETRY_COUNT) < target.retry
             )
-        if killed and after == "Restarting":
+        if killed and after == "Restarting" and not is_last:
             self.cleaned = set()
         if before in STOPPED and after in ("Aborted", "Completed", "Terminated"):
             for pod in await self.pods_of(uid):
@@ -294,8 +299,6 @@ class Promises:
                 terminating += 1
             else:
                 by_task.setdefault(_slot(pod)[0], Counter())[pod["status"]["phase"]] += 1
-        replicas = _replicas(job)
-        self.cleaned = {(t, index) for t, index in self.cleaned if index < replicas.get(t, 0)}
         for task, _ in self.cleaned if self.sure else ():
             by_task.setdefault(task, Counter())["Succeeded"] += 1
         counted = status.get("taskStatusCount", {})
@@ -308,6 +311,23 @@ class Promises:
         for name in names:
             assert status.get(name.lower(), 0) == total[name], (name, status, total)
         assert status.get("terminating", 0) == terminating, (status, terminating)
+
+    async def check_commands(self, job: Object) -> None:
+        """Orders for the Job are obeyed, or not, but none is kept."""
+        uid = job["metadata"]["uid"]
+        orders = (await self.simulation.store.list(COMMAND)).items
+        assert not [one for one in orders if one["target"]["uid"] == uid]
+
+    async def check_restarting(self, job: Object) -> None:
+        """A restart goes on until its pods are gone and the gang is admitted, and no longer."""
+        if job["status"]["state"]["phase"] != "Restarting":
+            return
+        uid = job["metadata"]["uid"]
+        if any("deletionTimestamp" in pod["metadata"] for pod in await self.pods_of(uid)):
+            return
+        groups = (await self.simulation.store.list(POD_GROUP)).items
+        phases = [one.get("status", {}).get("phase", "") for one in groups if _owner(one) == uid]
+        assert phases in ([], [""])
 
     async def check_pods(self, job: Object) -> None:
         """The pods that there are at rest are those that the phase asks for."""
