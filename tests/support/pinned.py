@@ -7,6 +7,7 @@ differed before and names none for what is new: a person has to, or the tests fa
 """
 
 import asyncio
+import functools
 import json
 from typing import Any
 
@@ -35,8 +36,9 @@ def pinned() -> dict[str, Pinned]:
     return msgspec.json.decode(PINNED_FILE.read_bytes(), type=dict[str, Pinned])
 
 
+@functools.cache
 def replayed(name: str) -> tuple[Replay, Pinned]:
-    """Replay a recording, and tell where it differs; with no rows."""
+    """Replay a recording, and tell where it differs; with no rows. Not to be changed."""
     replay = Replay(RECORDINGS[name])
     found = asyncio.run(asyncio.wait_for(replay.differences(), _SECONDS_FOR_ONE))
     differences: Pinned = {}
