@@ -93,6 +93,9 @@ def test_options_reach_the_deployments(tmp_path: Path) -> None:
         (("--namespaces", "Team_A"), "Team_A"),
         (("--namespace", "a,b"), "must be one name"),
         (("--replicas", "0"), "--replicas"),
+        (("--image", "a b"), '"a b" is no image'),
+        (("--image", ""), '"" is no image'),
+        (("--priority-class", "B B"), 'the name "B B" must'),
         (("--kubeconfig", "x"), "--kubeconfig needs --context NAME"),
     ],
 )

@@ -13,6 +13,7 @@ from vcjob.admission.configurations import webhook_configurations
 from vcjob.api.kinds import CUSTOM_RESOURCE_DEFINITION, LEASE, QUEUE, Kind
 from vcjob.api.names import WIDENING
 from vcjob.api.types import Object
+from vcjob.api.validation import dns_1123_subdomain
 from vcjob.cli.documents import write_json, write_yaml
 from vcjob.cli.exit_codes import ExitCode
 from vcjob.cli.namespaces import namespace_option, namespaces_option
@@ -43,6 +44,18 @@ class _Found(msgspec.Struct, frozen=True):
     has_volcano: bool = False
 
 
+def _image(ctx: click.Context, parameter: click.Parameter, value: str) -> str:
+    if not value or any(character.isspace() for character in value):
+        raise click.BadParameter(f'"{value}" is no image: write one word', ctx, parameter)
+    return value
+
+
+def _priority_class(ctx: click.Context, parameter: click.Parameter, value: str) -> str:
+    if value and (wrong := dns_1123_subdomain(value)):
+        raise click.BadParameter(f'the name "{value}" must {wrong}', ctx, parameter)
+    return value
+
+
 @click.command(
     epilog="The same options print the same text, byte for byte; only with --context is a cluster "
     "asked, and then nothing of it is changed. docs/operator.md tells how to install, "
@@ -53,7 +66,7 @@ class _Found(msgspec.Struct, frozen=True):
 @click.option("--namespaces", default="", metavar="A,B", callback=namespaces_option,
               help="Look after the Jobs of these namespaces only, with Roles there.")  # fmt: skip
 @click.option("--image", default=f"vcjob:{__version__}", show_default=True, metavar="IMAGE",
-              help="The image made from the Dockerfile.")  # fmt: skip
+              callback=_image, help="The image made from the Dockerfile.")  # fmt: skip
 @click.option("--replicas", type=click.IntRange(min=1), default=2, show_default=True,
               help="Pods of the operator, of which one works, and of the webhook.")  # fmt: skip
 @click.option("--scheduler", type=click.Choice(SCHEDULERS), default="auto", show_default=True,
@@ -73,7 +86,7 @@ class _Found(msgspec.Struct, frozen=True):
               "may be repeated.")  # fmt: skip
 @click.option("--third-party-plugins", is_flag=True,
               help="Use plugins of other packages that the image holds.")  # fmt: skip
-@click.option("--priority-class", default="", metavar="NAME",
+@click.option("--priority-class", default="", metavar="NAME", callback=_priority_class,
               help="The PriorityClass of vcjob's own pods.")  # fmt: skip
 @click.option("--only", "parts", type=click.Choice([part.value for part in Part]), multiple=True,
               help="Print these parts only; may be repeated.")  # fmt: skip

@@ -17,6 +17,7 @@ import msgspec
 
 from vcjob.api.errors import VcjobError, first_of
 from vcjob.cli.exit_codes import ExitCode
+from vcjob.cli.namespaces import own_namespace_option
 
 if TYPE_CHECKING:
     from vcjob.kubernetes.cluster import KubernetesCluster
@@ -71,7 +72,7 @@ def on_target(
     @click.option("--kubeconfig", default="", metavar="FILE", type=click.Path(),
                   help="The kubeconfig file of --context. Default: KUBECONFIG, else "
                   "~/.kube/config.")  # fmt: skip
-    @click.option("-n", "--namespace", default="", metavar="NAME",
+    @click.option("-n", "--namespace", default="", metavar="NAME", callback=own_namespace_option,
                   help="The namespace. Default: the context's, else default.")  # fmt: skip
     @functools.wraps(function)
     def call(context: str, kubeconfig: str, namespace: str, **arguments: Any) -> int:

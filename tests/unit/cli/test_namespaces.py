@@ -4,6 +4,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from vcjob.cli.ls import ls
 from vcjob.cli.namespaces import namespaces_option
 from vcjob.cli.operator import operator
 from vcjob.cli.webhook import webhook
@@ -27,7 +28,8 @@ def test_names_are_taken_once_and_nothing_given_means_all() -> None:
 
 
 @pytest.mark.parametrize(
-    ("command", "option"), [(operator, "--lease-namespace"), (webhook, "--namespace")]
+    ("command", "option"),
+    [(operator, "--lease-namespace"), (webhook, "--namespace"), (ls, "--namespace")],
 )
 @pytest.mark.parametrize("value", ["Bad_", "a/b", "a,b", ","])
 def test_what_is_no_namespace_is_refused_before_anything_starts(
@@ -35,4 +37,5 @@ def test_what_is_no_namespace_is_refused_before_anything_starts(
 ) -> None:
     done = CliRunner().invoke(command, [option, value])
     assert done.exit_code == 2
-    assert f"Invalid value for '{option}'" in done.output
+    assert "Invalid value for" in done.output
+    assert f"'{option}'" in done.output
