@@ -175,7 +175,38 @@ def _programs_saying(words: str) -> list[int]:
     return found
 
 
-def test_a_job_that_hangs_is_aborted_and_resumed_when_what_it_lacked_is_there(play: Play) -> None:
+@pytest.mark.parametrize(
+    ("noticed_by", "event", "said"),
+    [
+        ({"activeDeadlineSeconds": 1}, "PodFailed", "(DeadlineExceeded)"),
+        (
+            {"restartPolicy": "Always", "livenessProbe": {"exec": {"command": ["false"]},
+                                                          "periodSeconds": 1}},
+            "TaskFailed",
+            "containers of pod demo-worker-0 restarted once",
+        ),
+    ],
+    ids=["deadline", "liveness probe"],
+)  # fmt: skip
+def test_a_program_that_hangs_and_is_noticed_ends_its_job_as_the_policy_says(
+    play: Play, noticed_by: Object, event: str, said: str
+) -> None:
+    hangs = task("worker", sh(FOREVER), maxRetry=1)
+    pod = hangs["template"]["spec"]
+    for key, value in noticed_by.items():
+        (pod["containers"][0] if key == "livenessProbe" else pod)[key] = value
+
+    async def story(jobs: Jobs) -> None:
+        await jobs.create(hangs, policies=[{"event": event, "action": "TerminateJob"}])
+        status = await jobs.reach("Terminated")
+        assert said in status["state"]["message"]
+
+    play(story)
+
+
+def test_a_pod_that_is_pending_for_too_long_suspends_its_job_until_it_is_resumed(
+    play: Play,
+) -> None:
     hangs = task("worker", sh("cat /given/word"))
     pod = hangs["template"]["spec"]
     pod["volumes"] = [{"name": "given", "configMap": {"name": "late"}}]
