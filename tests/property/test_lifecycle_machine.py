@@ -10,6 +10,8 @@ Here are the rules: what may happen. Jobs are drawn in ``tests/support/drawn_liv
 is ``lives.py`` there, the promises are ``promises.py`` and ``true_reasons.py``.
 """
 
+import contextlib
+
 import pytest
 from drawn_lives import NAME, actions, jobs
 from faults import Fault
@@ -21,6 +23,7 @@ from lives import World
 from vcjob.api.kinds import CONFIG_MAP, JOB, NETWORK_POLICY, POD, POD_GROUP, SECRET, SERVICE, Kind
 from vcjob.api.names import SUSPEND
 from vcjob.api.types import Object
+from vcjob.controller.cluster import Conflict, NotFound
 
 SCHEDULES = 300
 LONG_SCHEDULES = 10_000
@@ -94,10 +97,12 @@ class Lives(World):
         """A pod does its work, and somebody takes it away."""
 
         async def both(name: str) -> None:
+            store = self.simulation.store
+            uid = (await store.get(POD, "default", name))["metadata"]["uid"]
             await self.simulation.end_pod(name)
             await self.simulation.settle(finish_pods=False)
-            if await self.simulation.exists(POD, name):
-                await self.simulation.store.delete(POD, "default", name, grace_period_seconds=0)
+            with contextlib.suppress(NotFound, Conflict):  # a restart was faster
+                await store.delete(POD, "default", name, uid=uid, grace_period_seconds=0)
 
         if name := self.some_pod(data, "Running"):
             self.may_restart("TaskCompleted")
