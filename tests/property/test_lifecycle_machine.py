@@ -7,7 +7,7 @@ once for a Job; a retry is counted once; final phases are final; every Job ends 
 waits for; the kept summary equals a recount.
 
 Here are the rules: what may happen. Jobs are drawn in ``tests/support/drawn_lives.py``; their world
-is ``lives.py`` there, the promises are ``promises.py`` and ``true_reasons.py``.
+is ``lives.py`` there, the promises are ``promises.py``, ``at_rest.py`` and ``true_reasons.py``.
 """
 
 import contextlib

@@ -9,6 +9,7 @@ import gc
 from typing import Any
 
 import msgspec
+from at_rest import check_numbers, check_rest
 from drawn_lives import LATE_CLAIM, LATE_QUEUE, NAME, jobs
 from faults import Faulty
 from hypothesis import strategies as st
@@ -188,10 +189,8 @@ class World(RuleBasedStateMachine):
             for _ in range(ending):
                 self.may_restart("PodEvicted")
         if not record.pace.wait(self.simulation.clock.steady(), self.status_interval):
-            self.do(self.promises.check_numbers(job))
-        self.do(self.promises.check_pods(job))
-        self.do(self.promises.check_commands(job))
-        self.do(self.promises.check_restarting(job))
+            self.do(check_numbers(self.promises, job))
+        self.do(check_rest(self.promises, job))
 
     def teardown(self) -> None:
         try:

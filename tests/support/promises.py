@@ -1,12 +1,11 @@
-"""What is promised of every life of a Job, looked at from outside: at each write, and at rest.
+"""What is promised of every life of a Job, looked at from outside at each write.
 
-Nothing here asks the controller what it meant: the store, the Job's status and
-docs/lifecycle.md are all that is compared. What a write owes to a decision is looked up in the
-status that is stored at that moment, since intent comes before effect.
+Nothing here asks the controller what it meant: the store, the Job's status and docs/lifecycle.md
+are all that is compared. What a write owes to a decision is looked up in the status that is stored
+at that moment, since intent comes before effect. What holds at rest is in ``at_rest.py``.
 """
 
 import asyncio
-from collections import Counter
 from typing import Any
 
 from drawn_lives import NAME
@@ -14,7 +13,6 @@ from faults import Faulty
 from simulation import Simulation
 
 from vcjob.api.kinds import (
-    COMMAND,
     CONFIG_MAP,
     JOB,
     NETWORK_POLICY,
@@ -28,6 +26,7 @@ from vcjob.api.kinds import (
 from vcjob.api.names import JOB_RETRY_COUNT, JOB_VERSION, OUT_OF_SYNC, TASK_INDEX, TASK_SPEC
 from vcjob.api.types import Job, Object
 from vcjob.controller.cluster import EventType, NotFound
+from vcjob.controller.controller import Controller
 from vcjob.core.indices import IndexSet
 from vcjob.core.state import state_of
 from vcjob.core.times import seconds_of
@@ -64,6 +63,8 @@ class Promises:
         """Places of pods that succeeded and are gone."""
         self.sure = True
         """Whether the controller can have seen all of these succeed."""
+        self._witness: Controller | None = None
+        self._has_cleaned = False
         self._ended: set[str] = set()
         self._succeeded: set[str] = set()
         self._keys: dict[str, set[str]] = {}
@@ -93,10 +94,17 @@ class Promises:
 
     async def rest(self) -> None:
         """Take note of what everybody knows by now."""
+        self.sure = self.sure and self._is_witnessed
+        self._witness, self._has_cleaned = self.simulation.controller, False
         if self.sees_all:
             pods = await self.simulation.pods()
             ended = {p["metadata"]["uid"] for p in pods if p["status"]["phase"] in ENDED}
             self._ended |= ended
+
+    @property
+    def _is_witnessed(self) -> bool:
+        """Whether the controller that saw the last pods succeed did not die before it said so."""
+        return not self._has_cleaned or self.simulation.controller is self._witness
 
     def _may_go(self, pod: Object, job: Object) -> bool:
         """Whether a pod has to go.
@@ -112,8 +120,11 @@ class Promises:
                 continue
             if uid not in self._statuses:  # pods of a Job before are none of this one's
                 self.cleaned, self.sure = set(), True
-            replicas = _replicas(change.object)
-            self.cleaned = {(t, index) for t, index in self.cleaned if index < replicas.get(t, 0)}
+            replicas = replicas_of(change.object)
+            wanted = {(t, index) for t, index in self.cleaned if index < replicas.get(t, 0)}
+            if wanted != self.cleaned and self.simulation.controller_options.get("status_interval"):
+                self.sure = False  # a place that comes back at once may be remembered as done
+            self.cleaned = wanted
             old = self._statuses.get(uid, {})
             self._statuses[uid] = new = change.object.get("status") or {}
             if new:
@@ -139,7 +150,7 @@ class Promises:
             self._doomed.setdefault(uid, set()).update(
                 pod["metadata"]["uid"]
                 for pod in await self.pods_of(uid)
-                if _slot(pod) in places and _number(pod, JOB_RETRY_COUNT) < target.retry
+                if slot_of(pod) in places and number_of(pod, JOB_RETRY_COUNT) < target.retry
             )
         if killed and after == "Restarting" and not is_last:
             self.cleaned = set()
@@ -156,7 +167,7 @@ class Promises:
         doomed = self._doomed.pop(uid, set())
         for pod in await self.pods_of(uid):
             name, phase = pod["metadata"]["name"], pod["status"]["phase"]
-            is_old = _number(pod, JOB_VERSION) < new.get("version", 0)
+            is_old = number_of(pod, JOB_VERSION) < new.get("version", 0)
             if is_old and (everything or phase not in ENDED):
                 self.wrong.append(f"{name} of an old version is there after a restart")
             if pod["metadata"]["uid"] in doomed:
@@ -165,7 +176,7 @@ class Promises:
     async def _follow_keys(self) -> None:
         """A Job gets one pair of keys; after somebody deleted it, another."""
         async for change in self.simulation.store.watch(SECRET, "0"):
-            owner = _owner(change.object)
+            owner = owner_of(change.object)
             if not owner or change.type is EventType.DELETED:
                 continue
             keys = self._keys.setdefault(owner, set())
@@ -176,7 +187,7 @@ class Promises:
     async def _follow_pods(self) -> None:
         async for change in self.simulation.store.watch(POD, "0"):
             pod = change.object
-            if not _owner(pod):
+            if not owner_of(pod):
                 continue
             if change.type is EventType.MODIFIED and _succeeded(pod):
                 self._succeeded.add(pod["metadata"]["uid"])
@@ -184,7 +195,7 @@ class Promises:
                 await self._follow_deletion(pod)
             elif change.type is EventType.ADDED:
                 self.pods_made += 1
-                self.cleaned.discard(_slot(pod))
+                self.cleaned.discard(slot_of(pod))
 
     async def _follow_deletion(self, pod: Object) -> None:
         """Note of a pod that is gone whether it had succeeded, and counts as long as it is not
@@ -194,15 +205,20 @@ class Promises:
         except NotFound:
             return
         is_done = pod["metadata"]["uid"] in self._succeeded
-        if not is_done or _owner(pod) != job["metadata"]["uid"] or has_to_go(pod, job, ended=True):
+        if (
+            not is_done
+            or owner_of(pod) != job["metadata"]["uid"]
+            or has_to_go(pod, job, ended=True)
+        ):
             return
         if not self.sees_all or self._may_go(pod, job):
             self.sure = False  # the controller need not have known
-        self.cleaned.add(_slot(pod))
+        self.cleaned.add(slot_of(pod))
+        self._has_cleaned = True
 
     async def pods_of(self, uid: str) -> list[Object]:
         """The pods of a Job that are in the store."""
-        return [pod for pod in await self.simulation.pods() if _owner(pod) == uid]
+        return [pod for pod in await self.simulation.pods() if owner_of(pod) == uid]
 
     async def _check_creation(self, kind: Kind, pod: Object) -> None:
         """What a pod needs is there before it, and it is one that is wanted."""
@@ -210,24 +226,24 @@ class Promises:
             return
         name = pod["metadata"]["name"]
         job = await self.simulation.job(NAME)
-        if _owner(pod) != job["metadata"]["uid"]:
+        if owner_of(pod) != job["metadata"]["uid"]:
             self.wrong.append(f"{name} was made for a Job that is no more")
             return
         for missing in await self.missing(job, pod):
             self.wrong.append(f"{name} came before {missing}")
-        task, index = _slot(pod)
-        replicas = _replicas(job).get(task, 0)
-        there = [one for one in await self.pods_of(_owner(pod)) if _slot(one)[0] == task]
+        task, index = slot_of(pod)
+        replicas = replicas_of(job).get(task, 0)
+        there = [one for one in await self.pods_of(owner_of(pod)) if slot_of(one)[0] == task]
         living = [one for one in there if "deletionTimestamp" not in one["metadata"]]
         if index >= replicas or len(living) >= replicas:
             self.wrong.append(f"{name} is one too many")
-        if self.sure and (task, index) in self.cleaned:
+        if self.sure and self._is_witnessed and (task, index) in self.cleaned:
             self.wrong.append(f"{name} was made again, though it had succeeded")
-        version = _number(pod, JOB_VERSION)
+        version = number_of(pod, JOB_VERSION)
         if version != job["status"].get("version", 0):
             self.wrong.append(f"{name} has version {version}, which is not recorded")
-        for one in await self.pods_of(_owner(pod)):
-            if _number(one, JOB_VERSION) < version and one["status"]["phase"] not in ENDED:
+        for one in await self.pods_of(owner_of(pod)):
+            if number_of(one, JOB_VERSION) < version and one["status"]["phase"] not in ENDED:
                 self.wrong.append(f"{name} of a new attempt beside an old one")
 
     async def missing(self, job: Object, pod: Object) -> list[str]:
@@ -263,10 +279,10 @@ class Promises:
             if not self._is_outlived(there):
                 self.wrong.append("a Job was deleted before its time")
             return
-        if kind == POD and _owner(there) == job["metadata"]["uid"]:
+        if kind == POD and owner_of(there) == job["metadata"]["uid"]:
             if not self.cluster.held and not (_is_marked(there) or self._may_go(there, job)):
                 self.wrong.append(f"pod {name} was deleted for no reason that is recorded")
-        elif not _owner(there) and "target" not in there:
+        elif not owner_of(there) and "target" not in there:
             self.wrong.append(f"{kind} {name} of somebody else was deleted")
 
     async def _check_mark(self, kind: Kind, name: str, patch: Object) -> None:
@@ -278,7 +294,7 @@ class Promises:
             job = await self.simulation.job(NAME)
         except NotFound:
             return
-        ours = _owner(pod) == job["metadata"]["uid"]
+        ours = owner_of(pod) == job["metadata"]["uid"]
         if ours and not (_is_marked(pod) or self._may_go(pod, job)):
             self.wrong.append(f"pod {name} was marked for no reason that is recorded")
 
@@ -289,93 +305,43 @@ class Promises:
         ended = seconds_of(state["lastTransitionTime"]) or 0.0
         return self.simulation.clock.now() >= ended + ttl
 
-    async def check_numbers(self, job: Object) -> None:
-        """Counters are those of the pods; for when everything that had to be done is done."""
-        status, pods = job["status"], await self.pods_of(job["metadata"]["uid"])
-        by_task: dict[str, Counter[str]] = {}
-        terminating = 0
-        for pod in pods:
-            if "deletionTimestamp" in pod["metadata"]:
-                terminating += 1
-            else:
-                by_task.setdefault(_slot(pod)[0], Counter())[pod["status"]["phase"]] += 1
-        for task, _ in self.cleaned if self.sure else ():
-            by_task.setdefault(task, Counter())["Succeeded"] += 1
-        counted = status.get("taskStatusCount", {})
-        told = {task: +Counter(one["phase"]) for task, one in counted.items() if one["phase"]}
-        total = sum(by_task.values(), Counter())
-        names = ["Pending", "Running", "Failed", "Unknown"]
-        if self.sure:
-            assert told == by_task, (told, by_task)
-            names.append("Succeeded")
-        for name in names:
-            assert status.get(name.lower(), 0) == total[name], (name, status, total)
-        assert status.get("terminating", 0) == terminating, (status, terminating)
-
-    async def check_commands(self, job: Object) -> None:
-        """Orders for the Job are obeyed, or not, but none is kept."""
-        uid = job["metadata"]["uid"]
-        orders = (await self.simulation.store.list(COMMAND)).items
-        assert not [one for one in orders if one["target"]["uid"] == uid]
-
-    async def check_restarting(self, job: Object) -> None:
-        """A restart goes on until its pods are gone and the gang is admitted, and no longer."""
-        if job["status"]["state"]["phase"] != "Restarting":
-            return
-        uid = job["metadata"]["uid"]
-        if any("deletionTimestamp" in pod["metadata"] for pod in await self.pods_of(uid)):
-            return
-        groups = (await self.simulation.store.list(POD_GROUP)).items
-        phases = [one.get("status", {}).get("phase", "") for one in groups if _owner(one) == uid]
-        assert phases in ([], [""])
-
-    async def check_pods(self, job: Object) -> None:
-        """The pods that there are at rest are those that the phase asks for."""
-        status, replicas = job["status"], _replicas(job)
-        phase = status["state"]["phase"]
-        for pod in await self.pods_of(job["metadata"]["uid"]):
-            if "deletionTimestamp" in pod["metadata"]:
-                continue
-            (task, index), ended = _slot(pod), pod["status"]["phase"] in ENDED
-            assert index < replicas.get(task, 0) or (ended and phase in FINAL)
-            if phase in ("Pending", "Running"):
-                assert ended or _number(pod, JOB_VERSION) == status.get("version", 0)
-                assert not await self.missing(job, pod)
-            assert ended or phase not in (*FINAL, "Aborted")
-
 
 def has_to_go(pod: Object, job: Object, *, ended: bool) -> bool:
     """Whether the recorded status says that this pod of the Job has to go (docs/lifecycle.md)."""
     state = state_of(Job.of(job))
-    (task, index), phase = _slot(pod), job["status"]["state"]["phase"]
-    if index >= _replicas(job).get(task, 0):
+    (task, index), phase = slot_of(pod), job["status"]["state"]["phase"]
+    if index >= replicas_of(job).get(task, 0):
         return True
-    if _number(pod, JOB_VERSION) < job["status"].get("version", 0):
+    if number_of(pod, JOB_VERSION) < job["status"].get("version", 0):
         return not (state.keep and ended)
     targeted = any(
         target.task == task
         and index in IndexSet.parse(target.indices)
-        and _number(pod, JOB_RETRY_COUNT) < target.retry
+        and number_of(pod, JOB_RETRY_COUNT) < target.retry
         for target in state.targets
     )
     return targeted or (phase not in ACTIVE and not ended)
 
 
-def _replicas(job: Object) -> dict[str, int]:
+def replicas_of(job: Object) -> dict[str, int]:
+    """How many pods each task of a Job wants."""
     return {task["name"]: task["replicas"] for task in job["spec"]["tasks"]}
 
 
-def _owner(obj: Object) -> str:
+def owner_of(obj: Object) -> str:
+    """The UID of an object's owner, empty if it has none."""
     owners: Any = obj["metadata"].get("ownerReferences") or [{}]
     return str(owners[0].get("uid", ""))
 
 
-def _slot(pod: Object) -> Slot:
+def slot_of(pod: Object) -> Slot:
+    """A pod's place in its Job."""
     annotations = pod["metadata"]["annotations"]
     return annotations[TASK_SPEC], int(annotations[TASK_INDEX])
 
 
-def _number(pod: Object, annotation: str) -> int:
+def number_of(pod: Object, annotation: str) -> int:
+    """The number in an annotation, 0 if it is not there."""
     return int(pod["metadata"]["annotations"].get(annotation, 0))
 
 
