@@ -198,7 +198,7 @@ class Operator:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             text=True,
-            env={**os.environ, "PYTHONUNBUFFERED": "1"},
+            env={**os.environ, "PYTHONUNBUFFERED": "1", "KUBERNETES_SERVICE_HOST": ""},
         )
         self.log: list[str] = []
         self._more = threading.Condition()

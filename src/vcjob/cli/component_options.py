@@ -37,8 +37,8 @@ def log_options(command: F) -> F:
     return form(level(command))
 
 
-def runs_in_pod(kubeconfig: str, context: str) -> bool:
-    """Whether these options say that this runs in a pod of the cluster, with its account."""
+def uses_account_of_pod(kubeconfig: str, context: str) -> bool:
+    """Whether these options name no server: it is that of the pod, asked with its account."""
     return not kubeconfig and not context
 
 
@@ -49,10 +49,15 @@ def component_server(kubeconfig: str, context: str, health_address: tuple[str, i
     ``health_address``.
     """
     from vcjob.kubernetes.errors import KubeconfigError
-    from vcjob.kubernetes.kubeconfig import in_cluster_server, kubeconfig_files, read_kubeconfig
+    from vcjob.kubernetes.kubeconfig import (
+        in_cluster_server,
+        kubeconfig_files,
+        read_kubeconfig,
+        runs_in_pod,
+    )
 
     def find() -> "Server":
-        if runs_in_pod(kubeconfig, context):
+        if uses_account_of_pod(kubeconfig, context):
             return in_cluster_server()
         files = (Path(kubeconfig),) if kubeconfig else kubeconfig_files()
         return read_kubeconfig(files, context)
@@ -60,9 +65,10 @@ def component_server(kubeconfig: str, context: str, health_address: tuple[str, i
     try:
         return find()
     except KubeconfigError as error:
-        from vcjob.cli.waiting_for_server import is_pod, server_once_known
+        if runs_in_pod():
+            from vcjob.cli.waiting_for_server import server_once_known
 
-        if is_pod():
             return server_once_known(find, health_address)
-        hint = " with --kubeconfig or --context" if runs_in_pod(kubeconfig, context) else ""
+        unnamed = uses_account_of_pod(kubeconfig, context)
+        hint = " with --kubeconfig or --context" if unnamed else ""
         raise click.ClickException(f"{error}{hint}") from error

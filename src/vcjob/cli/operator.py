@@ -10,8 +10,8 @@ from vcjob.cli.addresses import AddressType
 from vcjob.cli.component_options import (
     component_server,
     log_options,
-    runs_in_pod,
     server_options,
+    uses_account_of_pod,
 )
 from vcjob.cli.durations import DurationType
 from vcjob.cli.namespaces import namespace_option, namespaces_option, own_namespace_option
@@ -32,7 +32,7 @@ def _finite(ctx: click.Context, parameter: click.Parameter, value: float) -> flo
 @click.command(
     epilog="It ends with exit code 0 when it is told to (SIGTERM, SIGINT), having given its Lease "
     "back so that another replica goes on at once; a second signal ends it on the spot. 1: "
-    "Volcano's controller is at work (in a pod of the cluster that is waited for, too), or the "
+    "Volcano's controller is at work (in a pod that is waited for, too), or the "
     "address is taken. What else is missing (CustomResourceDefinitions, rights, the API server) is "
     "waited for, and told by /readyz. docs/operator.md tells how to install it."
 )
@@ -106,27 +106,28 @@ def operator(
     """Look after the Jobs of a cluster.
 
     It decides as the engine of this machine does, and writes pods and all that belongs to them to
-    the API server. While Volcano's own controller works it does not start: as a pod of the
-    cluster it waits, elsewhere it ends. That is told by the Lease vc-controller-manager in
-    Volcano's namespace (--volcano-namespace), so a controller of Volcano without leader election
-    (--leader-elect=false) is not noticed: stop it first.
+    the API server. While Volcano's own controller works it does not start: in a pod it waits,
+    elsewhere it ends. That is told by the Lease vc-controller-manager in Volcano's namespace
+    (--volcano-namespace), so a controller of Volcano without leader election (--leader-elect=false)
+    is not noticed: stop it first.
     """
     from vcjob.cli.operator_log import set_up
     from vcjob.cli.operator_run import run_operator
+    from vcjob.kubernetes.kubeconfig import runs_in_pod
     from vcjob.kubernetes.operator_options import OperatorOptions
 
     set_up(log_format, log_level)
     server = component_server(kubeconfig, context, health_address)
-    in_pod = runs_in_pod(kubeconfig, context)
+    own = server.namespace if uses_account_of_pod(kubeconfig, context) else NAMESPACE
     options = OperatorOptions(
         namespaces=namespaces,
         scheduler=scheduler,
         take_over=take_over,
-        waits_for_volcano=in_pod,
+        waits_for_volcano=runs_in_pod(),
         volcano_namespace=volcano_namespace,
         leader_elect=leader_elect,
         terms=_terms(lease_duration, renew_deadline, retry_period),
-        lease_namespace=lease_namespace or (server.namespace if in_pod else NAMESPACE),
+        lease_namespace=lease_namespace or own,
         api_rate=api_rate,
         api_burst=api_burst,
         api_concurrency=api_concurrency,

@@ -5,7 +5,6 @@ corrected, without anybody starting it anew. Elsewhere whoever typed the command
 """
 
 import asyncio
-import os
 import signal
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -23,11 +22,6 @@ if TYPE_CHECKING:
 
 _AGAIN_SECONDS = 2.0
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
-
-
-def is_pod() -> bool:
-    """Whether this process runs in a pod of a cluster, whatever its options say."""
-    return bool(os.environ.get("KUBERNETES_SERVICE_HOST"))
 
 
 def server_once_known(find: Callable[[], "Server"], health_address: Address) -> "Server":

@@ -11,8 +11,8 @@ from vcjob.cli.addresses import AddressType
 from vcjob.cli.component_options import (
     component_server,
     log_options,
-    runs_in_pod,
     server_options,
+    uses_account_of_pod,
 )
 from vcjob.cli.exit_codes import ExitCode
 from vcjob.cli.namespaces import own_namespace_option
@@ -80,7 +80,7 @@ def webhook(
         raise click.UsageError("--certificate and --key belong together: give both or none")
     set_up(log_format, log_level)
     server = component_server(kubeconfig, context, health_address)
-    own = server.namespace if runs_in_pod(kubeconfig, context) else "vcjob-system"
+    own = server.namespace if uses_account_of_pod(kubeconfig, context) else "vcjob-system"
     options = WebhookOptions(
         namespace=namespace or own,
         service=service,

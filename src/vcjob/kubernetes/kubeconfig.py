@@ -69,17 +69,22 @@ def read_kubeconfig(files: Sequence[Path], context: str = "") -> Server:
     )
 
 
+def runs_in_pod(environment: Mapping[str, str] = os.environ) -> bool:
+    """Whether this process runs in a pod of a cluster, whichever server it is told to ask."""
+    return bool(environment.get("KUBERNETES_SERVICE_HOST"))
+
+
 def in_cluster_server(
     environment: Mapping[str, str] = os.environ, directory: Path = SERVICE_ACCOUNT
 ) -> Server:
     """The API server that a pod's service account is for; raises KubeconfigError."""
-    host = environment.get("KUBERNETES_SERVICE_HOST", "")
-    port = environment.get("KUBERNETES_SERVICE_PORT", "") or "443"
-    if not host:
+    if not runs_in_pod(environment):
         raise KubeconfigError(
             "KUBERNETES_SERVICE_HOST is not set, so this is no pod of a cluster; "
             "name a kubeconfig file"
         )
+    host = environment["KUBERNETES_SERVICE_HOST"]
+    port = environment.get("KUBERNETES_SERVICE_PORT", "") or "443"
     try:
         authority = (directory / "ca.crt").read_text()
         (directory / "token").read_text()

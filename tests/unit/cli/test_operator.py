@@ -44,18 +44,23 @@ def elsewhere(tmp_path: Path) -> str:
     return str(path)
 
 
-def test_as_a_pod_it_waits_for_volcano_s_controller_and_keeps_its_lease_beside_it(
-    started: list[OperatorOptions],
-) -> None:
-    assert CliRunner().invoke(operator, []).exit_code == 0
-    assert (started[0].waits_for_volcano, started[0].lease_namespace) == (True, "own")
-
-
-def test_elsewhere_it_ends_while_volcano_s_controller_works(
-    started: list[OperatorOptions], elsewhere: str
-) -> None:
-    assert CliRunner().invoke(operator, ["--kubeconfig", elsewhere]).exit_code == 0
-    assert (started[0].waits_for_volcano, started[0].lease_namespace) == (False, "vcjob-system")
+@pytest.mark.parametrize(
+    ("host", "named", "waits", "namespace"),
+    [
+        ("10.96.0.1", False, True, "own"),
+        ("10.96.0.1", True, True, "vcjob-system"),
+        ("", True, False, "vcjob-system"),
+    ],
+    ids=["a pod", "a pod with a kubeconfig file", "elsewhere"],
+)
+def test_in_a_pod_it_waits_for_volcano_s_controller_elsewhere_it_ends(
+    started: list[OperatorOptions], elsewhere: str, host: str, named: bool, waits: bool,
+    namespace: str,
+) -> None:  # fmt: skip
+    environment = {"KUBERNETES_SERVICE_HOST": host}
+    options = ["--kubeconfig", elsewhere] if named else []
+    assert CliRunner(env=environment).invoke(operator, options).exit_code == 0
+    assert (started[0].waits_for_volcano, started[0].lease_namespace) == (waits, namespace)
 
 
 @pytest.mark.parametrize(
