@@ -1,5 +1,6 @@
 """``vcjob run`` from outside: exit codes and what stands beside them."""
 
+import json
 import signal
 import subprocess
 import sys
@@ -206,14 +207,15 @@ def test_a_job_without_pods_is_told_to_be_endless(tmp_path: Path) -> None:
     assert "no task has replicas" in ended.err
 
 
-# Starts as the installed program does, and interrupts itself while a module is imported.
+# Starts as the installed program does, and tells itself to end while a module is imported.
 INTERRUPTED_AT_IMPORT = """
 import signal, sys
 from vcjob.cli.entry import vcjob
+number, module = signal.Signals[sys.argv.pop()], sys.argv.pop()
 class Interrupter:
     def find_spec(self, name, path, target=None):
-        if name == sys.argv[-1]:
-            signal.raise_signal(signal.SIGINT)
+        if name == module:
+            signal.raise_signal(number)
 sys.meta_path.insert(0, Interrupter())
 vcjob()
 """
@@ -222,13 +224,35 @@ vcjob()
 @pytest.mark.parametrize("module", ["click", "vcjob.cli.main", "vcjob.cli.validate"])
 def test_an_interrupt_at_the_very_start_shows_no_traceback(module: str) -> None:
     ended = subprocess.run(
-        [sys.executable, "-c", INTERRUPTED_AT_IMPORT, "validate", module],
+        [sys.executable, "-c", INTERRUPTED_AT_IMPORT, "validate", module, "SIGINT"],
         stdin=subprocess.DEVNULL,
         capture_output=True,
         check=False,
     )
     assert ended.returncode in {130, -signal.SIGINT}  # shells report both as 130
     assert (ended.stdout, ended.stderr.strip()) == (b"", b"")
+
+
+@pytest.mark.parametrize("number", ["SIGTERM", "SIGINT"])
+@pytest.mark.parametrize("command", ["operator", "webhook"])
+@pytest.mark.parametrize("module", ["click", "vcjob.kubernetes.cluster"])
+def test_what_runs_on_a_cluster_is_told_to_end_at_the_very_start_and_ends_with_0(
+    tmp_path: Path, command: str, module: str, number: str
+) -> None:
+    config = tmp_path / "config"
+    cluster = {"name": "c", "cluster": {"server": "http://127.0.0.1:1"}}
+    context = {"name": "c", "context": {"cluster": "c"}}
+    config.write_text(
+        json.dumps({"current-context": "c", "contexts": [context], "clusters": [cluster]})
+    )
+    arguments = (command, "--kubeconfig", config, "--health-address", "127.0.0.1:0")
+    ended = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED_AT_IMPORT, *arguments, module, number],
+        capture_output=True,
+        check=False,
+    )
+    assert ended.returncode == 0, ended
+    assert b"Traceback" not in ended.stderr
 
 
 @pytest.mark.local

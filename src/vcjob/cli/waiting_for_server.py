@@ -29,10 +29,14 @@ def server_once_known(find: Callable[[], "Server"], health_address: Address) -> 
 
     Probes are answered meanwhile. Raises AddressInUse, and click's Exit when told to end.
     """
+    handlers = [signal.getsignal(number) for number in _SIGNALS]
     try:
         return asyncio.run(_wait(find, health_address))
     except asyncio.CancelledError as error:
         raise click.exceptions.Exit(ExitCode.COMPLETED) from error
+    finally:  # the end of the loop left none
+        for number, handler in zip(_SIGNALS, handlers, strict=True):
+            signal.signal(number, handler)
 
 
 async def _wait(find: Callable[[], "Server"], health_address: Address) -> "Server":
