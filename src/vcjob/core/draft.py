@@ -209,7 +209,10 @@ def _restart_some(
 
 def _why_nothing(action: Action, place: Place | None) -> str:
     if place and action is Action.RESTART_PARTITION:
-        return f"task {place.task} has no partitionPolicy that says which pods go together"
+        return (
+            f"task {place.task} has no partitionPolicy that says which pods go together: "
+            "create the Job anew with one, or with RestartTask in place of RestartPartition"
+        )
     return f"this concerns no pod that {action} could restart; RestartJob restarts all"
 
 

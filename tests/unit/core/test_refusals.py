@@ -1,12 +1,14 @@
 """What found nothing to act upon is told once while it lasts."""
 
 import pytest
-from drafts import draft, pod
+from drafts import NOW, draft, pod
 
 from vcjob.core.actions import Action, Event
+from vcjob.core.answering import answer_occurrences
 from vcjob.core.facts import PodPhase
-from vcjob.core.occurrences import Occurrence
+from vcjob.core.occurrences import Occurrence, occurrences
 from vcjob.core.refusals import forget_refused, is_refused, refuse
+from vcjob.core.state import State
 
 ACTION = Action.RESTART_TASK
 
@@ -47,3 +49,22 @@ def test_pods_stay_pending_without_happening_again() -> None:
     refuse(running, Event.POD_PENDING, "w", ACTION)
     forget_refused(running, [])
     assert not is_refused(running, Event.POD_PENDING, "w", ACTION)
+
+
+def test_a_task_without_partitions_is_told_of_once_whatever_happens_to_its_pods() -> None:
+    policies = [{"event": "*", "action": "RestartPartition"}]
+    state = State()
+    told = []
+    for restarts in (3, 4, 5):
+        one = draft([pod(0, PodPhase.RUNNING, restarts=restarts)], policies, state=state)
+        answer_occurrences(one, occurrences(one, "", NOW), NOW)
+        answer_occurrences(one, (), NOW)  # a pass in which nothing happens
+        told += [(event.type, event.reason, event.message) for event in one.told]
+        state = one.state
+    [(kind, reason, message)] = told
+    assert (kind, reason) == ("Warning", "RestartPartition")
+    assert message == (
+        "containers of pod lc-w-0 restarted 3 times (policy for TaskFailed), but task w has no "
+        "partitionPolicy that says which pods go together: create the Job anew with one, or with "
+        "RestartTask in place of RestartPartition"
+    )

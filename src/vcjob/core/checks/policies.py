@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from vcjob.api.policies import ACTIONS, ANY_EVENT, EVENTS, INTERNAL_ACTIONS, INTERNAL_EVENTS
 from vcjob.api.problems import Path, Problem
 from vcjob.api.suggestions import suggest
-from vcjob.api.types import Policy
+from vcjob.api.types import Policy, Task
 from vcjob.core.checks.subject import Subject
 
 
@@ -13,8 +13,11 @@ def check_policies(subject: Subject) -> Iterator[Problem]:
     """The job's policies, then each task's."""
     spec = subject.job.spec
     yield from _check_list(spec.policies, ("spec", "policies"))
+    yield from _check_partitions(spec.policies, spec.tasks, ("spec", "policies"))
     for index, task in enumerate(spec.tasks):
-        yield from _check_list(task.policies, ("spec", "tasks", index, "policies"))
+        path: Path = ("spec", "tasks", index, "policies")
+        yield from _check_list(task.policies, path)
+        yield from _check_partitions(task.policies, (task,), path)
 
 
 def _check_list(policies: tuple[Policy, ...], path: Path) -> Iterator[Problem]:
@@ -37,6 +40,24 @@ def _check_list(policies: tuple[Policy, ...], path: Path) -> Iterator[Problem]:
             (*path, first_of[ANY_EVENT]),
             'remove the other events, or replace "*" by the events that are meant',
         )
+
+
+def _check_partitions(
+    policies: tuple[Policy, ...], tasks: tuple[Task, ...], path: Path
+) -> Iterator[Problem]:
+    """Partitions can only be restarted where there are some."""
+    if not tasks or any(task.partition_policy for task in tasks):
+        return
+    whom = f'task "{tasks[0].name}"' if len(tasks) == 1 else "no task"
+    has = "has no" if len(tasks) == 1 else "has a"
+    for index, policy in enumerate(policies):
+        if policy.action == "RestartPartition":
+            yield Problem(
+                f"{whom} {has} partitionPolicy, so RestartPartition restarts nothing",
+                (*path, index, "action"),
+                "add a partitionPolicy, or choose RestartTask or RestartPod",
+                warning=True,
+            )
 
 
 def _triggers(policy: Policy) -> tuple[str | int, ...]:
