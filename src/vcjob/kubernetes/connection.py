@@ -24,12 +24,14 @@ from vcjob.kubernetes.errors import Asked, KubeconfigError, NoCredentials, Unaut
 from vcjob.kubernetes.failures import in_a_sentence
 from vcjob.kubernetes.routes import is_loopback, lasting_socket, proxy_of
 from vcjob.kubernetes.server import Server
+from vcjob.kubernetes.socks import is_socks, socks_connector
 from vcjob.kubernetes.tls import expired, tls_context
 
 JSON = "application/json"
 _CONNECT_SECONDS = 10.0
 _ANSWER_SECONDS = 60.0
 _READ_BUFFER = 256 * 1024
+_SESSIONS = 2
 
 Query = Sequence[tuple[str, str]]
 
@@ -240,23 +242,37 @@ class Connection:
         return expired(self._shown)
 
     async def _session(self) -> tuple[aiohttp.ClientSession, Credential]:
-        """A session with the client certificate of the current credential, and that credential."""
+        """A session with the certificates of the current credential, and that credential."""
         try:
             credential = await self._credentials.current()
-            shown = Credential("", credential.certificate, credential.key)
-            if shown not in self._sessions:
-                self._sessions[shown] = self._new_session(shown)
-            self._shown = shown
         except KubeconfigError as error:  # now; later it may be had
             raise NoCredentials(str(error)) from error
+        shown = msgspec.structs.replace(credential, token="")
+        if shown not in self._sessions:
+            try:
+                self._sessions[shown] = self._new_session(shown)
+            except KubeconfigError as error:  # one of two files is written, say
+                self._credentials.refuse(credential)
+                raise NoCredentials(str(error)) from error
+            await self._close_oldest()
+        self._shown = shown
         return self._sessions[shown], credential
+
+    async def _close_oldest(self) -> None:
+        """Of certificates that were replaced only the last may still have requests under way."""
+        while len(self._sessions) > _SESSIONS:
+            await self._sessions.pop(next(iter(self._sessions))).close()
 
     def _new_session(self, credential: Credential) -> aiohttp.ClientSession:
         secure = self.server.url.startswith("https:")
-        connector = aiohttp.TCPConnector(
-            limit=0,  # callers bound what they do at once; watches must not wait for each other
-            ssl=tls_context(self.server, credential) if secure else True,
-            socket_factory=lasting_socket,
+        settings: dict[str, Any] = {
+            "limit": 0,  # callers bound what they do at once; watches must not wait for each other
+            "ssl": tls_context(self.server, credential) if secure else True,
+        }
+        connector = (
+            socks_connector(self._proxy, self.server.tls_name, **settings)
+            if self._proxy and is_socks(self._proxy)
+            else aiohttp.TCPConnector(socket_factory=lasting_socket, **settings)
         )
         return aiohttp.ClientSession(
             connector=connector,
@@ -278,7 +294,8 @@ class Connection:
         return headers
 
     def _route(self) -> dict[str, Any]:
-        return {"proxy": self._proxy, "server_hostname": self.server.tls_name or None}
+        proxy = None if is_socks(self._proxy) else self._proxy
+        return {"proxy": proxy, "server_hostname": self.server.tls_name or None}
 
     def _url(self, path: str, query: Query) -> URL:
         encoded = f"?{urlencode(query)}" if query else ""

@@ -1,7 +1,7 @@
-"""Credentials that change: tokens in files, and what exec plug-ins hand out.
+"""Credentials that change: tokens and certificates in files, and what exec plug-ins hand out.
 
-Source: Kubernetes documentation, "Authenticating" (client-go credential plugins); a token file is
-read again at least once a minute, as client-go does.
+Source: Kubernetes documentation, "Authenticating" (client-go credential plugins); files are read
+again at least once a minute, as client-go does with tokens.
 """
 
 import asyncio
@@ -18,18 +18,22 @@ import msgspec
 from vcjob.kubernetes.errors import KubeconfigError
 from vcjob.kubernetes.server import ExecPlugin, Server
 
-_TOKEN_FILE_SECONDS = 60.0
+_FILE_SECONDS = 60.0
 _PLUGIN_SECONDS = 60.0
 """How long a plug-in may take. One that asks the user for something has no limit."""
 _LONGEST_OUTPUT = 300
 
 
 class Credential(msgspec.Struct, frozen=True):
-    """What a request is sent with: a bearer token, or a client certificate and its key (PEM)."""
+    """What a request is sent with: a bearer token, or a client certificate and its key (PEM).
+
+    ``authority`` (PEM) may vouch for the server; empty for those whom this machine trusts.
+    """
 
     token: str = ""
     certificate: str = ""
     key: str = ""
+    authority: str = ""
 
     def __repr__(self) -> str:
         return "Credential(…)"
@@ -40,6 +44,9 @@ class _Status(msgspec.Struct, frozen=True, rename="camel"):
     client_certificate_data: str = ""
     client_key_data: str = ""
     expiration_timestamp: datetime | None = None
+
+
+_NO_ANSWER = _Status()
 
 
 class _ExecCredential(msgspec.Struct, frozen=True, rename="camel"):
@@ -58,42 +65,36 @@ class Credentials:
     def __init__(self, server: Server, clock: Callable[[], float] = time.time) -> None:
         self._server = server
         self._clock = clock
-        self._kept: Credential | None = None
-        self._good_until = 0.0
+        self._read_until = 0.0
+        self._answer: _Status | None = None
+        self._answer_until = 0.0
         self._lock = asyncio.Lock()
 
     async def current(self) -> Credential:
         """The credential to use now; raises KubeconfigError."""
-        server = self._server
-        if not server.token_file and server.plugin is None:
-            return Credential(server.token, server.certificate, server.key)
+        if not self._changes():
+            return _credential(self._server)
         async with self._lock:
-            if self._kept is None or self._clock() >= self._good_until:
-                if server.token_file:
-                    self._kept = self._read_file()
-                    self._good_until = self._clock() + _TOKEN_FILE_SECONDS
-                else:
-                    self._kept, self._good_until = await self._ask_plugin()
-            return self._kept
+            if self._server.files.any() and self._clock() >= self._read_until:
+                self._server = _read_again(self._server)
+                self._read_until = self._clock() + _FILE_SECONDS
+            if self._server.plugin is None or self._server.token:
+                return _credential(self._server)
+            if self._answer is None or self._clock() >= self._answer_until:
+                self._answer, self._answer_until = await self._ask_plugin()
+            return _credential(self._server, self._answer)
 
     def refuse(self, credential: Credential) -> bool:
-        """The server did not take ``credential``: forget it. True if there may be another."""
-        if self._kept == credential:
-            self._kept = None
-        return bool(self._server.token_file or self._server.plugin)
+        """``credential`` was of no use: forget it. True if there may be another."""
+        if credential == _credential(self._server, self._answer or _NO_ANSWER):
+            self._read_until, self._answer = 0.0, None
+        return self._changes()
 
-    def _read_file(self) -> Credential:
-        path = self._server.token_file
-        try:
-            token = Path(path).read_text().strip()
-        except (OSError, UnicodeDecodeError) as error:
-            reason = error.strerror if isinstance(error, OSError) else "it is no text"
-            raise KubeconfigError(f"the token file {path} cannot be read: {reason}") from error
-        if not token:
-            raise KubeconfigError(f"the token file {path} is empty")
-        return Credential(token, self._server.certificate, self._server.key)
+    def _changes(self) -> bool:
+        return self._server.files.any() or self._server.plugin is not None
 
-    async def _ask_plugin(self) -> tuple[Credential, float]:
+    async def _ask_plugin(self) -> tuple[_Status, float]:
+        """What the plug-in hands out, and until when that is good."""
         plugin = self._server.plugin
         assert plugin is not None
         answer = _parse(plugin, await _run(plugin, self._server))
@@ -106,12 +107,42 @@ class Credentials:
         if not status.token and not (status.client_certificate_data and status.client_key_data):
             raise _fault(plugin, "answered with neither a token nor a certificate with its key")
         expires = status.expiration_timestamp
-        credential = Credential(
-            status.token,
-            status.client_certificate_data or self._server.certificate,
-            status.client_key_data or self._server.key,
-        )
-        return credential, expires.timestamp() if expires else float("inf")
+        return status, expires.timestamp() if expires else float("inf")
+
+
+def _credential(server: Server, answer: _Status = _NO_ANSWER) -> Credential:
+    """What a server's context says, and what a plug-in answered before it."""
+    return Credential(
+        answer.token or server.token,
+        answer.client_certificate_data or server.certificate,
+        answer.client_key_data or server.key,
+        server.authority,
+    )
+
+
+def _read_again(server: Server) -> Server:
+    """The server with what its files hold now."""
+    files = server.files
+    token = server.token
+    if files.token and not (token := _read(files.token, "token file").strip()):
+        raise KubeconfigError(f"the token file {files.token} is empty")
+    return msgspec.structs.replace(
+        server,
+        token=token,
+        authority=_read(files.authority, "certificate authority", server.authority),
+        certificate=_read(files.certificate, "client certificate", server.certificate),
+        key=_read(files.key, "client key", server.key),
+    )
+
+
+def _read(path: str, what: str, default: str = "") -> str:
+    if not path:
+        return default
+    try:
+        return Path(path).read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is no text"
+        raise KubeconfigError(f"the {what} {path} cannot be read: {reason}") from error
 
 
 async def _run(plugin: ExecPlugin, server: Server) -> bytes:

@@ -1,6 +1,8 @@
 """What can go wrong on the way to a server and back: aiohttp's errors as ours."""
 
 import contextlib
+import errno
+import os
 import ssl
 from collections.abc import Callable, Iterator
 from urllib.parse import urlsplit
@@ -11,6 +13,7 @@ from vcjob.controller.cluster import Unavailable
 from vcjob.kubernetes.errors import Asked, KubeconfigError, NotTrusted, Unreachable
 from vcjob.kubernetes.routes import proxy_of
 from vcjob.kubernetes.server import Server
+from vcjob.kubernetes.socks import socks_errors
 
 
 @contextlib.contextmanager
@@ -26,12 +29,13 @@ def in_a_sentence(
     try:
         yield
     except aiohttp.ClientConnectorCertificateError as error:
-        raise NotTrusted(
-            f"the certificate of {url} is not to be trusted: {_why(error.certificate_error)}; "
-            "compare certificate-authority and server of the kubeconfig file"
-        ) from error
+        raise _not_trusted(url, error.certificate_error) from error
     except aiohttp.ClientSSLError as error:
         raise NotTrusted(f"no TLS with {url}: {_why(error.os_error)}{ours()}") from error
+    except socks_errors() as error:
+        raise Unreachable(
+            f"the proxy {proxy_of(server)} does not reach {url}: {_why(error)}"
+        ) from error
     except (aiohttp.ClientProxyConnectionError, aiohttp.ClientHttpProxyError) as error:
         raise Unreachable(f"the proxy {proxy_of(server)} cannot be used: {_why(error)}") from error
     except aiohttp.ClientConnectorDNSError as error:
@@ -46,17 +50,31 @@ def in_a_sentence(
     except TimeoutError as error:
         raise Unavailable(f"{server.shown} did not answer in time when asked to {asked}") from error
     except aiohttp.ClientError as error:
+        if isinstance(error.__cause__, ssl.SSLCertVerificationError):  # behind a SOCKS proxy
+            raise _not_trusted(url, error.__cause__) from error
         raise Unavailable(
             f"the connection to {server.shown} broke when asked to {asked}: {_why(error)}{ours()}"
         ) from error
 
 
+def _not_trusted(url: str, error: Exception) -> NotTrusted:
+    return NotTrusted(
+        f"the certificate of {url} is not to be trusted: {_why(error)}; "
+        "compare certificate-authority and server of the kubeconfig file"
+    )
+
+
 def _why(error: BaseException | None) -> str:
     """The reason of an error in a few words."""
+    wrapped = error.__cause__ if error is not None else None
+    if isinstance(error, (aiohttp.ClientOSError, *socks_errors())) and isinstance(wrapped, OSError):
+        error = wrapped
     if isinstance(error, ssl.SSLCertVerificationError):
-        return error.verify_message
+        return error.verify_message.rstrip(".")
     if isinstance(error, ssl.SSLError):
         return (error.reason or str(error)).lower().replace("_", " ")
+    if isinstance(error, OSError) and error.errno and error.errno in errno.errorcode:
+        return os.strerror(error.errno).lower()  # asyncio puts an address where this should stand
     if isinstance(error, OSError) and error.strerror:
         return error.strerror.lower()
     return str(error) or type(error).__name__

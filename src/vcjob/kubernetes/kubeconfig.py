@@ -15,12 +15,13 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import yaml
 
 from vcjob.api.suggestions import suggest
 from vcjob.kubernetes.errors import KubeconfigError
-from vcjob.kubernetes.server import EXEC_VERSIONS, ExecPlugin, Server
+from vcjob.kubernetes.server import EXEC_VERSIONS, ExecPlugin, Files, Server
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _DEFAULT_FILE = Path(".kube") / "config"
@@ -99,7 +100,7 @@ def in_cluster_server(
         name="in-cluster",
         namespace=namespace.read_text().strip() if namespace.exists() else "default",
         authority=authority,
-        token_file=str(directory / "token"),
+        files=Files(authority=str(directory / "ca.crt"), token=str(directory / "token")),
     )
 
 
@@ -186,12 +187,16 @@ class _Section:
                 return base64.b64decode("".join(data.split()), validate=True).decode()
             except (binascii.Error, UnicodeDecodeError) as error:
                 raise self.error(f"{field}-data is not base64 of a text") from error
-        if not (path := self.path(field)):
+        if not (path := self.kept_in(field)):
             return ""
         try:
             return Path(path).read_text()
         except (OSError, UnicodeDecodeError) as error:
             raise self.error(f"{field} {path} cannot be read: {_reason(error)}") from error
+
+    def kept_in(self, field: str) -> str:
+        """The file that holds a field; empty if the kubeconfig file itself does."""
+        return "" if self.text(f"{field}-data") else self.path(field)
 
     def error(self, what: str) -> KubeconfigError:
         return KubeconfigError(f"{self.file}: {self.what}: {what}")
@@ -199,8 +204,7 @@ class _Section:
 
 def _server(name: str, namespace: str, cluster: _Section, user: _Section) -> Server:
     url = cluster.text("server")
-    scheme, _, rest = url.partition("://")
-    if scheme not in ("http", "https") or not rest.strip("/"):
+    if not _names_a_server(url):
         raise cluster.error(f"server {url!r} is not a URL such as https://host:6443")
     if "auth-provider" in user.body and "exec" not in user.body:
         raise user.error("auth-provider is no longer known to Kubernetes; use an exec plug-in")
@@ -218,7 +222,12 @@ def _server(name: str, namespace: str, cluster: _Section, user: _Section) -> Ser
         certificate=certificate,
         key=key,
         token="" if token_file else user.text("token"),
-        token_file=token_file,
+        files=Files(
+            cluster.kept_in("certificate-authority"),
+            user.kept_in("client-certificate"),
+            user.kept_in("client-key"),
+            token_file,
+        ),
         basic=(username, password) if username else None,
         plugin=_plugin(user),
         proxy=cluster.text("proxy-url"),
@@ -226,6 +235,14 @@ def _server(name: str, namespace: str, cluster: _Section, user: _Section) -> Ser
         unverified=bool(cluster.body.get("insecure-skip-tls-verify", False)),
         impersonate=_impersonate(user),
     )
+
+
+def _names_a_server(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # a port, or an address in brackets, that is none
+        return False
 
 
 def _impersonate(user: _Section) -> tuple[tuple[str, str], ...]:

@@ -8,7 +8,9 @@ from urllib.request import getproxies
 
 from vcjob.kubernetes.errors import KubeconfigError
 from vcjob.kubernetes.server import Server
+from vcjob.kubernetes.socks import SCHEMES
 
+_PROXIES = ("http", "https", *SCHEMES)
 _ALIVE_AFTER_SECONDS = 30
 """A peer that is gone without a word is noticed after this, and four questions 10 s apart."""
 
@@ -27,10 +29,10 @@ def proxy_of(server: Server) -> str | None:
             proxy = told.get(parts.scheme, "")
             if proxy and "://" not in proxy:
                 proxy = f"http://{proxy}"
-    if proxy and urlsplit(proxy).scheme not in ("http", "https"):
+    if proxy and urlsplit(proxy).scheme not in _PROXIES:
         raise KubeconfigError(
             f"the proxy {proxy} of {server.name} is of a kind that is not known; "
-            "http:// and https:// are"
+            f"known are {', '.join(f'{scheme}://' for scheme in _PROXIES)}"
         )
     return proxy or None
 

@@ -25,6 +25,19 @@ class ExecPlugin(msgspec.Struct, frozen=True, rename="camel"):
     directory: str = ""
 
 
+class Files(msgspec.Struct, frozen=True):
+    """Paths of what is kept in files; empty for what is not."""
+
+    authority: str = ""
+    certificate: str = ""
+    key: str = ""
+    token: str = ""
+
+    def any(self) -> bool:
+        """Whether there is one."""
+        return self != Files()
+
+
 class Server(msgspec.Struct, frozen=True):
     """An API server and the credentials for it, as one context names them.
 
@@ -36,7 +49,7 @@ class Server(msgspec.Struct, frozen=True):
         certificate: PEM text of the client certificate, or empty.
         key: PEM text of its key, or empty.
         token: a bearer token, or empty.
-        token_file: a file that holds the token and is read again, or empty.
+        files: the files that hold some of these four; they are read again, as they may change.
         basic: user name and password, or None.
         plugin: the program to ask for credentials, or None.
         proxy: URL of the proxy, or empty.
@@ -52,7 +65,7 @@ class Server(msgspec.Struct, frozen=True):
     certificate: str = ""
     key: str = ""
     token: str = ""
-    token_file: str = ""
+    files: Files = Files()
     basic: tuple[str, str] | None = None
     plugin: ExecPlugin | None = None
     proxy: str = ""

@@ -13,7 +13,7 @@ def tls_context(server: Server, credential: Credential) -> ssl.SSLContext:
     """The TLS settings for a server; raises KubeconfigError for unusable certificates."""
     try:
         # PEM is ASCII; comments between certificates may be in any language.
-        authority = server.authority.encode("ascii", "replace").decode("ascii")
+        authority = credential.authority.encode("ascii", "replace").decode("ascii")
         context = ssl.create_default_context(cadata=authority or None)
     except ssl.SSLError as error:
         raise KubeconfigError(

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 from canned_server import Canned, canned_server
+from tunnels import Handshake, connect, socks, socks_refuses, tunnel
 
 from vcjob.api.kinds import JOB, POD, QUEUE, Kind
 from vcjob.controller.certificates import make_certificate
@@ -25,6 +26,7 @@ from vcjob.controller.cluster import (
     Unavailable,
 )
 from vcjob.kubernetes.connection import Connection, object_path
+from vcjob.kubernetes.credentials import Credentials
 from vcjob.kubernetes.errors import (
     Asked,
     KubeconfigError,
@@ -35,7 +37,7 @@ from vcjob.kubernetes.errors import (
     Unreachable,
 )
 from vcjob.kubernetes.routes import proxy_of
-from vcjob.kubernetes.server import Server
+from vcjob.kubernetes.server import Files, Server
 
 GET = Asked("get", POD, "default", "p")
 
@@ -176,13 +178,14 @@ def test_a_refused_token_is_read_again_once(tmp_path: Path) -> None:
 
             canned.call(rotate)
             canned.say({"fine": True})
-            assert await ask(canned.server(token_file=str(file))) == b'{"fine": true}'
+            files = Files(token=str(file))
+            assert await ask(canned.server(files=files)) == b'{"fine": true}'
             sent = [asked.headers["Authorization"] for asked in canned.asked]
             assert sent == ["Bearer old", "Bearer new"]
             canned.refuse(401, "Unauthorized", "Unauthorized")
             canned.refuse(401, "Unauthorized", "Unauthorized")
             with pytest.raises(Unauthorized):
-                await ask(canned.server(token_file=str(file)))
+                await ask(canned.server(files=files))
 
     asyncio.run(story())
 
@@ -192,7 +195,7 @@ def test_a_credential_that_cannot_be_had_now_may_be_had_later(tmp_path: Path) ->
 
     async def story() -> None:
         async with canned_server() as canned:
-            server = canned.server(token_file=str(tmp_path / "token"))
+            server = canned.server(files=Files(token=str(tmp_path / "token")))
             async with Connection(server) as connection:
                 with pytest.raises(NoCredentials, match="cannot be read"):
                     await connection.request("GET", "/x", GET)
@@ -208,7 +211,7 @@ def test_nothing_listens_there() -> None:
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{bound.getsockname()[1]}"
-        with pytest.raises(Unreachable, match=f"nothing answers at {url}: connect"):
+        with pytest.raises(Unreachable, match=f"nothing answers at {url}: connection refused$"):
             asyncio.run(ask(Server(url)))
 
 
@@ -256,8 +259,8 @@ def test_redirects_are_not_followed_with_our_credentials() -> None:
 
 
 def test_a_proxy_of_an_unknown_kind_is_refused() -> None:
-    with pytest.raises(KubeconfigError, match="socks5://x:1 of lab is of a kind"):
-        Connection(Server("https://lab", "lab", proxy="socks5://x:1"))
+    with pytest.raises(KubeconfigError, match="socks4://x:1 of lab is of a kind"):
+        Connection(Server("https://lab", "lab", proxy="socks4://x:1"))
 
 
 def test_a_port_that_is_none_is_refused() -> None:
@@ -310,7 +313,10 @@ def test_the_environment_says_which_servers_are_reached_without_a_proxy(
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A certificate for the name ``inside`` with its key, in one file."""
-    directory = tmp_path_factory.mktemp("tls")
+    return self_signed(tmp_path_factory.mktemp("tls"))
+
+
+def self_signed(directory: Path) -> Path:
     subprocess.run(
         ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
          "-nodes", "-days", "2", "-subj", "/CN=inside", "-addext", "subjectAltName=DNS:inside",
@@ -358,6 +364,85 @@ def test_tls(certificate: Path, options: dict[str, Any], said: str) -> None:
             with pytest.raises((NotTrusted, NoCredentials)) as caught:
                 await ask(canned.server(**options))
             assert said in str(caught.value)
+
+    asyncio.run(story())
+
+
+def test_certificates_that_are_replaced_while_we_run_are_used(tmp_path: Path) -> None:
+    """Also when one of the two files is written before the other, and many times over."""
+    names = ("authority", "certificate", "key")
+    paths = [tmp_path / name for name in names]
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.verify_mode = ssl.CERT_REQUIRED
+
+    def replace() -> str:
+        """Replace the server's certificate, and ours but for its key, which is returned."""
+        both = self_signed(tmp_path)
+        text = both.read_text()
+        cut = text.index("-----BEGIN PRIVATE")
+        context.load_cert_chain(both)
+        context.load_verify_locations(cadata=text[:cut])
+        for path in paths[:2]:
+            path.write_text(text[:cut])
+        return text[cut:]
+
+    async def story() -> None:
+        async with canned_server(context) as canned:
+            server = canned.server(files=Files(*map(str, paths)), tls_name="inside")
+            credentials = Credentials(server)
+            async with Connection(server, credentials) as connection:
+                for round_ in range(4):
+                    key = replace()
+                    if round_:
+                        credentials.refuse(await credentials.current())  # as after a minute
+                        with pytest.raises(NoCredentials, match="does not fit its key"):
+                            await connection.request("GET", "/x", GET)
+                    paths[2].write_text(key)
+                    canned.say({"round": round_})
+                    answer = await connection.request("GET", "/x", GET)
+                    assert answer.body == b'{"round": %d}' % round_
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize(("scheme", "handshake"), [("http", connect), ("socks5", socks)])
+def test_tls_through_a_proxy(certificate: Path, scheme: str, handshake: Handshake) -> None:
+    text = certificate.read_text()
+
+    async def story() -> None:
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        context.load_cert_chain(certificate)
+        async with canned_server(context) as canned:
+            port = int(canned.url.rpartition(":")[2])
+            async with tunnel(handshake, port) as (own, asked):
+                through = {"proxy": f"{scheme}://127.0.0.1:{own}"}
+                good = {**through, "authority": text[: text.index("-----BEGIN PRIVATE")]}
+                canned.say({})
+                await ask(Server("https://inside:6443", **good))
+                assert asked == ["inside:6443"]
+                with pytest.raises(NotTrusted, match="certificate of https://other:6443 is not to"):
+                    await ask(Server("https://other:6443", **good))
+                with pytest.raises(NotTrusted, match="self-signed certificate"):
+                    await ask(Server("https://inside:6443", **through))
+                named = Server("https://10.0.0.1:6443", **good, tls_name="inside")
+                if handshake is socks:
+                    with pytest.raises(NoCredentials, match="tls-server-name cannot be used"):
+                        await ask(named)
+                    return
+                canned.say({})
+                await ask(named)
+
+    asyncio.run(story())
+
+
+def test_a_socks_proxy_that_does_not_get_there_is_said() -> None:
+    async def story() -> None:
+        async with tunnel(socks_refuses, 1) as (own, _):
+            server = Server("http://lab:6443", proxy=f"socks5://127.0.0.1:{own}")
+            with pytest.raises(Unreachable, match=f":{own} does not reach http://lab:6443: "):
+                await ask(server)
+        with pytest.raises(Unreachable, match="does not reach http://lab:6443: connection refused"):
+            await ask(server)
 
     asyncio.run(story())
 

@@ -11,7 +11,7 @@ import pytest
 
 from vcjob.kubernetes.credentials import Credential, Credentials
 from vcjob.kubernetes.errors import KubeconfigError
-from vcjob.kubernetes.server import ExecPlugin, Server
+from vcjob.kubernetes.server import ExecPlugin, Files, Server
 
 VERSION = "client.authentication.k8s.io/v1"
 NOW = 1_700_000_000.0
@@ -43,7 +43,7 @@ def test_a_token_file_is_read_again_after_a_minute_and_when_it_was_refused(tmp_p
 
     async def story() -> None:
         clock = Clock()
-        credentials = Credentials(Server("https://lab", token_file=str(file)), clock)
+        credentials = Credentials(Server("https://lab", files=Files(token=str(file))), clock)
         first = await credentials.current()
         assert first.token == "one"
         file.write_text("two")
@@ -61,6 +61,36 @@ def test_a_token_file_is_read_again_after_a_minute_and_when_it_was_refused(tmp_p
         file.unlink()
         with pytest.raises(KubeconfigError, match="cannot be read"):
             await credentials.current()
+
+    asyncio.run(story())
+
+
+def test_certificates_in_files_are_read_again_after_a_minute_and_when_they_were_refused(
+    tmp_path: Path,
+) -> None:
+    paths = {name: tmp_path / name for name in ("authority", "certificate", "key")}
+
+    def write(text: str) -> None:
+        for name, path in paths.items():
+            path.write_text(f"{name} {text}")
+
+    async def story() -> None:
+        write("one")
+        clock = Clock()
+        files = Files(**{name: str(path) for name, path in paths.items()})
+        credentials = Credentials(Server("https://lab", token="t", files=files), clock)
+        first = await credentials.current()
+        assert first == Credential("t", "certificate one", "key one", "authority one")
+        write("two")
+        assert await credentials.current() == first
+        clock.now += 61
+        second = await credentials.current()
+        assert second == Credential("t", "certificate two", "key two", "authority two")
+        write("three")
+        assert credentials.refuse(first), "somebody else's request was sent before the change"
+        assert await credentials.current() == second
+        assert credentials.refuse(second)
+        assert (await credentials.current()).key == "key three"
 
     asyncio.run(story())
 

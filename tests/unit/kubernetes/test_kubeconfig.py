@@ -13,6 +13,7 @@ from vcjob.kubernetes.kubeconfig import (
     kubeconfig_files,
     read_kubeconfig,
 )
+from vcjob.kubernetes.server import Files
 
 Config = dict[str, Any]
 
@@ -77,7 +78,7 @@ def test_files_are_relative_to_the_kubeconfig_file_and_a_token_file_comes_first(
 ) -> None:
     user = {"tokenFile": "secret/token", "token": "old"}
     server = read_kubeconfig([write(tmp_path / "config", config(user=user))])
-    assert (server.token_file, server.token) == (str(tmp_path / "secret" / "token"), "")
+    assert (server.files.token, server.token) == (str(tmp_path / "secret" / "token"), "")
 
 
 def test_a_plugin_is_read(tmp_path: Path) -> None:
@@ -123,7 +124,11 @@ EXEC = "client.authentication.k8s.io"
         (config(users=[]), "", "user 'u', which context 'lab' names, is not defined"),
         ({**config(), "current-context": ""}, "", "sets no current-context; name one with"),
         ({"contexts": []}, "", "has no context, so it names no cluster"),
-        (config({"server": "lab"}), "", "server 'lab' is not a URL such as https://host:6443"),
+        *(
+            (config({"server": url}), "", f"server '{url}' is not a URL such as https://host:6443")
+            for url in ("lab", "https://", "https://lab:99999", "https://lab:many", "ftp://lab",
+                        "https://[lab", "https://:6443")
+        ),
         (config({"certificate-authority": "no"}), "", "authority {0}/no cannot be read"),
         (config({"certificate-authority-data": "%"}), "", "-data is not base64 of a text"),
         (config(user={"client-certificate-data": "QQ=="}), "", "client-key is missing"),
@@ -161,7 +166,8 @@ def test_a_pod_finds_its_own_cluster(tmp_path: Path) -> None:
     environment = {"KUBERNETES_SERVICE_HOST": "fd00::1", "KUBERNETES_SERVICE_PORT": "443"}
     server = in_cluster_server(environment, tmp_path)
     assert (server.url, server.namespace) == ("https://[fd00::1]:443", "team")
-    assert (server.token_file, server.authority) == (str(tmp_path / "token"), "CA")
+    assert server.files == Files(str(tmp_path / "ca.crt"), token=str(tmp_path / "token"))
+    assert server.authority == "CA"
 
 
 @pytest.mark.parametrize(
