@@ -629,6 +629,8 @@ def test_a_cluster_is_used_only_when_named_and_then_it_is_told(
     assert returned("ls", "--context", "lab")[2] == told
     monkeypatch.setenv("VCJOB_CONTEXT", "lab")
     assert returned("ls")[2] == told
+    monkeypatch.delenv("VCJOB_CONTEXT")
+    assert returned("ls", "--kubeconfig", str(config))[2] == told
     assert "context 'bal' is not defined" in error_of("ls", "--context", "bal")
 
 

@@ -96,7 +96,6 @@ def test_options_reach_the_deployments(tmp_path: Path) -> None:
         (("--image", "a b"), '"a b" is no image'),
         (("--image", ""), '"" is no image'),
         (("--priority-class", "B B"), 'the name "B B" must'),
-        (("--kubeconfig", "x"), "--kubeconfig needs --context NAME"),
     ],
 )
 def test_wrong_options_are_refused(tmp_path: Path, arguments: tuple[str, ...], said: str) -> None:

@@ -12,16 +12,20 @@ from vcjob.api.errors import VcjobError
 from vcjob.api.kinds import JOB, POD
 from vcjob.api.names import JOB_NAME
 from vcjob.cli.podtext import short_pod_name
-from vcjob.cli.target import TargetOptions, find_server
+from vcjob.cli.target import KUBECTL_PLUGIN, TargetOptions, find_server
 
 _SECONDS = 2.0
 
 
 def complete(ctx: click.Context, incomplete: str, *, pods: bool) -> list[CompletionItem]:
     """Jobs whose names begin so, or with ``pods`` behind a slash the pods of one."""
-    given = {name: ctx.params.get(name) or "" for name in ("context", "kubeconfig", "namespace")}
+    context, kubeconfig, namespace = (
+        ctx.params.get(name) or "" for name in ("context", "kubeconfig", "namespace")
+    )
+    by_kubectl = ctx.find_root().info_name == KUBECTL_PLUGIN
+    options = TargetOptions(context, kubeconfig, namespace, by_kubectl)
     try:
-        names = asyncio.run(_names(TargetOptions(**given), incomplete if pods else ""))
+        names = asyncio.run(_names(options, incomplete if pods else ""))
     except (VcjobError, click.ClickException, TimeoutError):
         return []
     return [CompletionItem(name) for name in names if name.startswith(incomplete)]

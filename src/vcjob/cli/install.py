@@ -94,8 +94,8 @@ def _priority_class(ctx: click.Context, parameter: click.Parameter, value: str) 
               help="Look at this cluster, to leave out what others installed there (also "
               f"{CONTEXT_VARIABLE}).")  # fmt: skip
 @click.option("--kubeconfig", default="", metavar="FILE", type=click.Path(),
-              help="The kubeconfig file of --context. Default: KUBECONFIG, else "
-              "~/.kube/config.")  # fmt: skip
+              help="The kubeconfig file of --context, without which its current one is meant. "
+              "Default: KUBECONFIG, else ~/.kube/config.")  # fmt: skip
 @click.option("-o", "--output", type=click.Choice(["yaml", "json"]), default="yaml",
               show_default=True, help="YAML documents, or JSON: one List.")  # fmt: skip
 def manifests(
@@ -186,11 +186,10 @@ def _configurations(installation: Installation) -> list[Object]:
 
 def _look(context: str, kubeconfig: str, volcano_namespace: str) -> _Found | None:
     """What the cluster of a context has; None if none was named. Raises VcjobError."""
-    if not context:
-        if kubeconfig:
-            raise click.UsageError("--kubeconfig needs --context NAME")
+    options = TargetOptions(context, kubeconfig)
+    if options.local:
         return None
-    server = find_server(TargetOptions(context, kubeconfig))
+    server = find_server(options)
     click.echo(f"vcjob: context {server.name} ({server.url})", err=True)
 
     async def look() -> _Found:

@@ -2,8 +2,8 @@
 
 A command is an async function that takes a ``Target`` first; ``@on_target`` makes it a command with
 the options that all of them share. What a cluster does is done to a cluster only when the user has
-named it, and then every command says on standard error which one it is. Who calls us as a plug-in
-of kubectl (``kubectl vcjob``) has named it: the kubeconfig file's current context.
+named it, and then every command says on standard error which one it is. Who names a kubeconfig
+file, or calls us as a plug-in of kubectl (``kubectl vcjob``), means that file's current context.
 """
 
 import asyncio
@@ -51,11 +51,20 @@ class Target(msgspec.Struct, frozen=True):
 
 
 class TargetOptions(msgspec.Struct, frozen=True):
-    """What the shared options say; an empty text is an option that was not given."""
+    """What the shared options say; an empty text is an option that was not given.
+
+    ``by_kubectl``: we were called as its plug-in.
+    """
 
     context: str = ""
     kubeconfig: str = ""
     namespace: str = ""
+    by_kubectl: bool = False
+
+    @property
+    def local(self) -> bool:
+        """Whether no cluster is named, so that this machine's engine is meant."""
+        return not (self.context or self.kubeconfig or self.by_kubectl)
 
 
 def on_target(
@@ -70,15 +79,13 @@ def on_target(
                   help="A cluster's context in the kubeconfig file, instead of this machine's "
                   f"engine (also {CONTEXT_VARIABLE}).")  # fmt: skip
     @click.option("--kubeconfig", default="", metavar="FILE", type=click.Path(),
-                  help="The kubeconfig file of --context. Default: KUBECONFIG, else "
-                  "~/.kube/config.")  # fmt: skip
+                  help="The kubeconfig file of --context, without which its current one is meant. "
+                  "Default: KUBECONFIG, else ~/.kube/config.")  # fmt: skip
     @click.option("-n", "--namespace", default="", metavar="NAME", callback=own_namespace_option,
                   help="The namespace. Default: the context's, else default.")  # fmt: skip
     @functools.wraps(function)
     def call(context: str, kubeconfig: str, namespace: str, **arguments: Any) -> int:
-        if not context and called() == KUBECTL_PLUGIN:
-            context = _current_context(kubeconfig)
-        options = TargetOptions(context, kubeconfig, namespace)
+        options = TargetOptions(context, kubeconfig, namespace, called() == KUBECTL_PLUGIN)
         return asyncio.run(with_target(function, options, **arguments))
 
     return call
@@ -95,17 +102,16 @@ async def with_target(
     from vcjob.kubernetes.errors import NotTrusted, Unreachable
 
     server = find_server(options)
-    local = not options.context
-    if not local:
+    if not options.local:
         click.echo(f"{called()}: context {server.name} ({server.url})", err=True)
     async with KubernetesCluster.of(server) as cluster:
-        target = Target(cluster, options.namespace or server.namespace, local)
+        target = Target(cluster, options.namespace or server.namespace, options.local)
         try:
             return await function(target, **arguments)
         except (Unreachable, BaseExceptionGroup) as error:
             first = first_of(error)
             silent = isinstance(first, Unreachable) and not isinstance(first, NotTrusted)
-            if local and silent:
+            if options.local and silent:
                 raise EngineNotRunning from first
             raise first from None
 
@@ -116,31 +122,17 @@ def called() -> str:
     return KUBECTL_PLUGIN if name == KUBECTL_PLUGIN else "vcjob"
 
 
-def _current_context(kubeconfig: str) -> str:
-    """The context that kubectl itself would use: who types kubectl means it."""
-    from vcjob.kubernetes.errors import KubeconfigError
-    from vcjob.kubernetes.kubeconfig import kubeconfig_files, read_kubeconfig
-
-    files = (Path(kubeconfig),) if kubeconfig else kubeconfig_files()
-    try:
-        return read_kubeconfig(files).name
-    except KubeconfigError as error:
-        raise click.ClickException(str(error)) from error
-
-
 def find_server(options: TargetOptions) -> "Server":
     """The server that the options name; raises EngineNotRunning, click.ClickException."""
     from vcjob.kubernetes.errors import KubeconfigError
     from vcjob.kubernetes.kubeconfig import kubeconfig_files, read_kubeconfig
 
-    if options.context:
+    if not options.local:
         files = (Path(options.kubeconfig),) if options.kubeconfig else kubeconfig_files()
         try:
             return read_kubeconfig(files, options.context)
         except KubeconfigError as error:
             raise click.ClickException(str(error)) from error
-    if options.kubeconfig:
-        raise click.UsageError("--kubeconfig needs --context NAME")
     file = engine_kubeconfig()
     if not file.exists():
         raise EngineNotRunning
