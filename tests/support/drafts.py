@@ -17,6 +17,7 @@ def draft(
     phase: str = "Running",
     state: State | None = None,
     annotations: Any = None,
+    version: int = 1,
 ) -> Draft:
     observed = Observed()
     for facts in pods:
@@ -25,7 +26,11 @@ def draft(
     if state:
         status["controlledResources"] = {"vcjob.dev/state": encode_state(state)}
     whole = {
-        "metadata": {"name": "lc", "annotations": annotations or {}},
+        "metadata": {
+            "name": "lc",
+            "annotations": annotations or {},
+            "resourceVersion": str(version),
+        },
         "spec": {"tasks": [{"name": "w", "replicas": 4}], "policies": policies},
         "status": status,
     }

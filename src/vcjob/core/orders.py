@@ -15,39 +15,47 @@ from vcjob.core.draft import Draft, start
 _ACTIONS = {action.value: action for action in Action}
 
 
-def obey_commands(draft: Draft, commands: Iterable[Object]) -> bool:
-    """Carry out Commands that were not yet handled, oldest first, up to the first with an effect.
+def obey(draft: Draft, commands: Iterable[Object]) -> None:
+    """Carry out what was not yet, the oldest first, up to the first that has an effect.
 
-    Returns whether one had. The rest waits for the next pass: each effect is seen by itself.
+    The rest waits for the next pass: each effect is seen by itself. Nothing tells when the
+    annotation was changed, but a Command that is newer than the Job's last change came after it.
     """
-    present = sorted(
-        commands,
-        key=lambda obj: (obj["metadata"].get("creationTimestamp", ""), obj["metadata"]["name"]),
-    )
-    handled = [uid for uid in map(_uid, present) if uid in draft.state.commands]
-    effect = False
-    for command in present:
-        if effect or _uid(command) in handled:
-            continue
-        handled.append(_uid(command))
-        effect = _obey(draft, command)
-    draft.state = msgspec.structs.replace(draft.state, commands=tuple(handled))
-    return effect
+    present = sorted(commands, key=_age)
+    known = set(draft.state.commands)
+    still_there = tuple(uid for uid in map(_uid, present) if uid in known)
+    draft.state = msgspec.structs.replace(draft.state, commands=still_there)
+    changed = _version(draft.job.metadata.resource_version)
+    new = [one for one in present if _uid(one) not in known]
+    older = [one for one in new if _version_of(one) <= changed]
+    newer = [one for one in new if _version_of(one) > changed]
+    if not _obey_one(draft, older) and not obey_annotation(draft):
+        _obey_one(draft, newer)
 
 
-def obey_annotation(draft: Draft) -> None:
-    """Suspend or resume if the annotation has changed since it was last acted upon."""
+def obey_annotation(draft: Draft) -> bool:
+    """Suspend or resume if the annotation has changed since it was last acted upon.
+
+    Returns whether that had an effect.
+    """
     wanted = draft.job.metadata.annotations.get(SUSPEND, "").lower() == "true"
     if wanted == draft.state.suspended or draft.phase in FINAL:
-        return
+        return False
     draft.state = msgspec.structs.replace(draft.state, suspended=wanted)
     if wanted:
-        start(draft, Action.ABORT_JOB, f"the annotation {SUSPEND} was set to true")
-    else:
-        start(draft, Action.RESUME_JOB, f"the annotation {SUSPEND} no longer says true")
+        return start(draft, Action.ABORT_JOB, f"the annotation {SUSPEND} was set to true")
+    return start(draft, Action.RESUME_JOB, f"the annotation {SUSPEND} no longer says true")
+
+
+def _obey_one(draft: Draft, commands: Iterable[Object]) -> bool:
+    """Carry out Commands up to the first that has an effect; returns whether one had."""
+    return any(_obey(draft, command) for command in commands)
 
 
 def _obey(draft: Draft, command: Object) -> bool:
+    """Carry out one Command; returns whether it had an effect."""
+    handled = (*draft.state.commands, _uid(command))
+    draft.state = msgspec.structs.replace(draft.state, commands=handled)
     name = command["metadata"]["name"]
     text = command.get("action", "")
     action = _ACTIONS.get(text)
@@ -61,6 +69,20 @@ def _obey(draft: Draft, command: Object) -> bool:
     nothing = f"{action} changes nothing in phase {draft.phase or 'New'}"
     draft.tell("Normal", "CommandIssued", nothing)
     return False
+
+
+def _age(command: Object) -> tuple[str, int, str]:
+    """What Commands are sorted by: within a second the versions tell which one came first."""
+    metadata = command["metadata"]
+    return metadata.get("creationTimestamp", ""), _version_of(command), metadata["name"]
+
+
+def _version_of(obj: Object) -> int:
+    return _version(obj["metadata"].get("resourceVersion", ""))
+
+
+def _version(text: str) -> int:
+    return int(text or 0)
 
 
 def _uid(obj: Object) -> str:

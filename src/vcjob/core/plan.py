@@ -22,7 +22,7 @@ from vcjob.core.indices import IndexSet
 from vcjob.core.minimum_first import held_back
 from vcjob.core.observed import Observed, Slot
 from vcjob.core.occurrences import has_policies, occurrences
-from vcjob.core.orders import obey_annotation, obey_commands
+from vcjob.core.orders import obey
 from vcjob.core.phases import advance, count_pods
 from vcjob.core.reasons import Trouble, unschedulable, waiting_reason
 from vcjob.core.replicas import BATCH, note_done, places_to_fill, pods_to_remove, take_stock
@@ -135,11 +135,10 @@ def plan(
 
 
 def _decide(draft: Draft, around: Surroundings, group_phase: str, now: float) -> None:
-    """Commands first, then the annotation, then what happened, then what is due."""
+    """What users ask first, then what happened, then what is due."""
     if draft.phase is Phase.NEW:
         return
-    if not obey_commands(draft, around.commands):
-        obey_annotation(draft)
+    obey(draft, around.commands)
     if draft.phase in ACTIVE and has_policies(draft):
         found = occurrences(draft, group_phase, now)
         drop_timers(draft, group_phase)
