@@ -92,6 +92,16 @@ class Applier:
             raise obstructed
         await self._create_pods(record, plan, blueprint)
 
+    async def drop_commands(self, record: Record) -> None:
+        """Take away Commands for a Job that is gone, as nobody else would; raises ClusterError."""
+        for command in list(record.commands.values()):
+            namespace, name, uid = _place_of(command)
+            job = command["target"].get("name")
+            if job and await self._is_there(JOB, namespace, job, record.uid):
+                return  # its news are on their way
+            _log.info("Command %s/%s is for a Job that is gone: removed", namespace, name)
+            await self._delete(Remove(COMMAND, namespace, name, uid))
+
     async def _take_step(self, step: Step, owner: str) -> None:
         try:
             match step:

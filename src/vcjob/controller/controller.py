@@ -154,6 +154,8 @@ class Controller:
         record = self.records.by_uid.get(uid)
         if record is None or record.obj is None:
             self._observers.forgotten(uid)
+            if record and record.commands:
+                await self._drop_commands(record)
             return
         obj = record.obj
         metadata = obj["metadata"]
@@ -179,6 +181,13 @@ class Controller:
         self._observers.passed(self._clock.steady() - began)
         if record.job:
             self._observers.seen(record.job, record.observed)
+
+    async def _drop_commands(self, record: Record) -> None:
+        try:
+            await self._applier.drop_commands(record)
+        except ClusterError as error:
+            _log.info("Commands for a Job that is gone cannot be removed: %s", error)
+            self._put_off(record, None)
 
     async def _one_pass(self, record: Record) -> None:
         now = self._clock.now()

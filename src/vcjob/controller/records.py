@@ -161,7 +161,7 @@ class Records:
                 self._wake_waiting()  # which tasks make up the minimum may be others now
         elif kind == PERSISTENT_VOLUME_CLAIM and key_of(obj) not in self.claims:
             self.claims.add(key_of(obj))
-            self._wake_waiting()
+            self._wake_waiting("Running")  # one that lost its claim waits too
         if not owner:
             return
         record = self.record(owner)
@@ -183,12 +183,29 @@ class Records:
 
     def _put_job(self, record: Record, obj: Object) -> None:
         self._uids_by_name[key_of(obj)] = record.uid
+        was_empty = record.is_empty
         before, record.obj = record.obj, obj
         same_spec = before is not None and before.get("spec") == obj.get("spec")
+        if before is not None and not same_spec:
+            record.retry_at = 0.0  # what was in the way may be put right
         if same_spec and record.job and not record.malformed:
             record.job = read_status(obj, record.job)
         else:
             record.job, record.malformed = read_job(obj, self._requires)
+        if before is None and not was_empty:
+            self._drop_strangers(record)
+
+    def _drop_strangers(self, record: Record) -> None:
+        """Forget what was known before its Job, and says that it belongs to one elsewhere."""
+        for kind, known in self._known.items():
+            for key, (uid, _, owner) in list(known.items()):
+                if owner == record.uid and not self._may_own(owner, key[0]):
+                    self._forget(kind, key, uid, owner, lives_on=True)
+
+    def _may_own(self, uid: str, namespace: str) -> bool:
+        """Whether a Job, as far as it is known, is in this namespace: an owner has to be."""
+        record = self.by_uid.get(uid)
+        return not record or not record.obj or key_of(record.obj)[0] == namespace
 
     def _forget(
         self, kind: Kind, key: tuple[str, str], uid: str, owner: str, *, lives_on: bool = False
@@ -238,6 +255,10 @@ class Records:
 
     def _owner_of(self, kind: Kind, obj: Object) -> str:
         """UID of the Job that an object belongs to or, for a Command, is for."""
+        uid = self._named_owner(kind, obj)
+        return uid if self._may_own(uid, key_of(obj)[0]) else ""
+
+    def _named_owner(self, kind: Kind, obj: Object) -> str:
         if kind == COMMAND:
             target = obj.get("target") or {}
             if target.get("kind") != JOB.kind or target.get("apiVersion") != JOB.api_version:
@@ -261,9 +282,10 @@ class Records:
                 self.by_uid[uid].retry_at = 0.0
                 self._changed(uid)
 
-    def _wake_waiting(self) -> None:
+    def _wake_waiting(self, *also: str) -> None:
+        phases = ("", "Pending", "Restarting", *also)
         for record in self.by_uid.values():
-            if record.job and record.job.status.state.phase in ("", "Pending", "Restarting"):
+            if record.job and record.job.status.state.phase in phases:
                 self._changed(record.uid)
 
 
