@@ -3,11 +3,13 @@
 import asyncio
 import random
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
-from cutting_proxy import Cuts
-from played_cluster import Face, serve
+from cutting_proxy import Cuts, cutting_proxy
+from played_cluster import Face, Proxy, serve
+from stammering_proxy import FAULTS, Stammer, stammering_proxy
 
 from vcjob.api.defaults import apply_defaults
 from vcjob.api.kinds import CONFIG_MAP, EVENT, JOB, POD, SERVICE
@@ -78,47 +80,64 @@ def test_a_job_lives_through_http_as_it_does_in_the_engine(
     asyncio.run(story())
 
 
+@pytest.fixture
+def hasty_caches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(caches, "_FIRST_PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr(caches, "_LONGEST_PAUSE_SECONDS", 0.1)
+
+
 @pytest.mark.parametrize("around", CLUSTERS.values(), ids=CLUSTERS)
 @pytest.mark.parametrize("seed", range(4))
+@pytest.mark.usefixtures("hasty_caches")
 def test_connections_that_break_anywhere_change_nothing_about_a_job(
     seed: int,
     around: Callable[[KubernetesCluster], Cluster],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(caches, "_FIRST_PAUSE_SECONDS", 0.01)
-    monkeypatch.setattr(caches, "_LONGEST_PAUSE_SECONDS", 0.1)
     # Through this proxy a list of so many pods passes never, and watches only in pieces.
     monkeypatch.setattr(caches, "_WATCH_TRIES", 10**9)
+    cuts = Cuts(random.Random(seed), longest=12_000)
+    asyncio.run(job_that_restarts(partial(cutting_proxy, cuts=cuts), around))
+    assert cuts.made >= 20, "the proxy did not do its work"
 
-    async def story() -> None:
-        face = Face()
-        cuts = Cuts(random.Random(seed), longest=12_000)
-        async with serve(face, cuts, around):
-            made, running = 0, set[str]()
-            policies = [{"event": "PodFailed", "action": "RestartJob"}]
-            await face.store.create(JOB, job(workers=20, policies=policies, maxRetry=3))
-            async for event in face.store.watch(POD, "0"):
-                if event.type is EventType.ADDED:
-                    made += 1
-                if event.object["status"]["phase"] == "Running":
-                    running.add(event.object["metadata"]["name"])
-                if len(running) == 21:
-                    break
-            await face.end_pod("mnist-worker-7", 3)
-            async for event in face.store.watch(JOB, "0"):
-                status = event.object.get("status") or {}
-                if status.get("retryCount") and status["state"]["phase"] == "Running":
-                    break
-            pods = [pod["metadata"]["name"] for pod in (await face.store.list(POD)).items]
-            for pod in pods:
-                await face.end_pod(pod)
-            async for event in face.store.watch(JOB, "0"):
-                status = event.object.get("status") or {}
-                if status.get("state", {}).get("phase") == "Completed":
-                    break
-        assert made <= 21
-        assert len(pods) == 21
-        assert (status["succeeded"], status["retryCount"]) == (21, 1)
-        assert cuts.made >= 20, "the proxy did not do its work"
 
-    asyncio.run(story())
+@pytest.mark.parametrize("around", CLUSTERS.values(), ids=CLUSTERS)
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.usefixtures("hasty_caches")
+def test_watches_that_stammer_change_nothing_about_a_job(
+    seed: int, around: Callable[[KubernetesCluster], Cluster]
+) -> None:
+    stammer = Stammer(random.Random(seed), 0.3)
+    asyncio.run(job_that_restarts(partial(stammering_proxy, stammer=stammer), around))
+    assert all(stammer.made[fault] >= 3 for fault in FAULTS), stammer.made
+
+
+async def job_that_restarts(through: Proxy, around: Callable[[KubernetesCluster], Cluster]) -> None:
+    """A Job of 21 pods fails once and completes, whatever is between controller and server."""
+    face = Face()
+    async with serve(face, through, around):
+        made, running = 0, set[str]()
+        policies = [{"event": "PodFailed", "action": "RestartJob"}]
+        await face.store.create(JOB, job(workers=20, policies=policies, maxRetry=3))
+        async for event in face.store.watch(POD, "0"):
+            if event.type is EventType.ADDED:
+                made += 1
+            if event.object["status"]["phase"] == "Running":
+                running.add(event.object["metadata"]["name"])
+            if len(running) == 21:
+                break
+        await face.end_pod("mnist-worker-7", 3)
+        async for event in face.store.watch(JOB, "0"):
+            status = event.object.get("status") or {}
+            if status.get("retryCount") and status["state"]["phase"] == "Running":
+                break
+        pods = [pod["metadata"]["name"] for pod in (await face.store.list(POD)).items]
+        for pod in pods:
+            await face.end_pod(pod)
+        async for event in face.store.watch(JOB, "0"):
+            status = event.object.get("status") or {}
+            if status.get("state", {}).get("phase") == "Completed":
+                break
+    assert made <= 21
+    assert len(pods) == 21
+    assert (status["succeeded"], status["retryCount"]) == (21, 1)

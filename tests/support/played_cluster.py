@@ -15,7 +15,6 @@ from concurrent.futures import Future
 from typing import Any, TypeVar
 
 from aiohttp import WSMsgType, web
-from cutting_proxy import Cuts, cutting_proxy
 
 from vcjob.api.kinds import NAMESPACE, POD, POD_GROUP, QUEUE, Kind
 from vcjob.api.types import Object
@@ -36,6 +35,8 @@ T = TypeVar("T")
 TOKEN = "for-tests-only"
 Program = Callable[[list[str], bytes], tuple[int, bytes, bytes]]
 """A program in a pod: command and input in; exit code, output and errors out."""
+Proxy = Callable[[int], contextlib.AbstractAsyncContextManager[int]]
+"""Passes on what comes to a port of its own, which it yields."""
 
 
 class CountingStore(Store):
@@ -166,13 +167,13 @@ class Face:
 @contextlib.asynccontextmanager
 async def serve(
     face: Face,
-    cuts: Cuts | None = None,
+    through: Proxy | None = None,
     around: Callable[[KubernetesCluster], Cluster] = lambda cluster: cluster,
 ) -> AsyncIterator[Server]:
     """Serve a face on the loopback interface, with a controller that works through it.
 
-    With ``cuts`` every connection breaks sooner or later. ``around`` gives the controller another
-    cluster around the one that it would work on.
+    ``through`` is a proxy before the server, given the server's port. ``around`` gives the
+    controller another cluster around the one that it would work on.
     """
     plugins = installed_plugins(third_party=False)
     api = ApiServer(face.store, TOKEN, doors=face.doors(), plugins=plugins)
@@ -182,9 +183,9 @@ async def serve(
         await face.store.create(QUEUE, {"metadata": {"name": name}, "spec": {"weight": 1, **spec}})
     async with contextlib.AsyncExitStack() as stack:
         port = await stack.enter_async_context(serve_api(api, ssl_context=None))
-        if cuts:
+        if through:
             # The server answers only under its own address, which is now the proxy's.
-            port = api.port = await stack.enter_async_context(cutting_proxy(port, cuts))
+            port = api.port = await stack.enter_async_context(through(port))
         server = Server(url=f"http://127.0.0.1:{port}", name="test", token=TOKEN)
         cluster = await stack.enter_async_context(KubernetesCluster.of(server))
         controller = Controller(around(cluster), plugins)

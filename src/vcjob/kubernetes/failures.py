@@ -69,6 +69,10 @@ def _why(error: BaseException | None) -> str:
     wrapped = error.__cause__ if error is not None else None
     if isinstance(error, (aiohttp.ClientOSError, *socks_errors())) and isinstance(wrapped, OSError):
         error = wrapped
+    if isinstance(error, aiohttp.ClientPayloadError):
+        return "the answer was cut off"
+    if isinstance(error, aiohttp.ServerDisconnectedError):
+        return "the server closed it"
     if isinstance(error, ssl.SSLCertVerificationError):
         return error.verify_message.rstrip(".")
     if isinstance(error, ssl.SSLError):

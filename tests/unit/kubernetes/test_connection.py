@@ -219,7 +219,8 @@ def test_a_connection_that_breaks_leaves_open_whether_it_was_done() -> None:
     async def story(canned: Canned) -> None:
         canned.break_off()
         async with Connection(canned.server()) as connection:
-            with pytest.raises(Unavailable, match="broke when asked to create") as caught:
+            said = "broke when asked to create pods: the server closed it"
+            with pytest.raises(Unavailable, match=said) as caught:
                 await connection.request("POST", "/x", Asked("create", POD), body=b"{}")
         assert not isinstance(caught.value, Unreachable)
         assert len(canned.asked) == 1, "a write must not be sent twice"
