@@ -7,7 +7,7 @@ once for a Job; a retry is counted once; final phases are final; every Job ends 
 waits for; the kept summary equals a recount.
 
 Here are the rules: what may happen. Jobs are drawn in ``tests/support/drawn_lives.py``; their world
-is ``lives.py`` there, the promises are ``promises.py``, ``at_rest.py`` and ``true_reasons.py``.
+is ``lives.py`` there, the promises are ``promises.py`` and what it names, and ``true_reasons.py``.
 """
 
 import contextlib
@@ -106,7 +106,7 @@ class Lives(World):
 
         if name := self.some_pod(data, "Running"):
             self.may_restart("TaskCompleted")
-            if not self.promises.sees_all:  # then nobody saw it succeed
+            if not self.witness.sees_all:  # then nobody saw it succeed
                 self.may_restart("PodEvicted")
             self.do(both(name))
 
@@ -185,7 +185,7 @@ class Lives(World):
 
     @rule(kind=st.sampled_from(SUPPORTING))
     def delete_supporting(self, kind: Kind) -> None:
-        self.promises.secrets_deleted += kind == SECRET
+        self.promises.writes.secrets_deleted += kind == SECRET
 
         async def delete() -> None:
             for obj in (await self.simulation.store.list(kind)).items:

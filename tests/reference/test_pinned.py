@@ -7,7 +7,7 @@ import pytest
 from pinned import Pinned, PinnedDifference, faults, pinned
 from recounting import Recount
 
-from vcjob.api.names import TASK_SPEC
+from vcjob.api.names import TASK_INDEX, TASK_SPEC
 from vcjob.controller.cluster import EventType, WatchEvent
 
 NAME = "20-job-deleted"
@@ -57,7 +57,8 @@ class _Seen:
         self.version += 1
         metadata = {
             "name": "lc-worker-0", "resourceVersion": str(self.version),
-            "ownerReferences": [{"uid": "u"}], "annotations": {TASK_SPEC: "worker"},
+            "ownerReferences": [{"uid": "u"}],
+            "annotations": {TASK_SPEC: "worker", TASK_INDEX: "0"},
         }  # fmt: skip
         kind = EventType.DELETED if deleted else EventType.MODIFIED
         self.recount.saw_pod(WatchEvent(kind, {"metadata": metadata, "status": {"phase": phase}}))

@@ -1,11 +1,10 @@
 """What is promised of a Job at rest: when everybody knows of everything, and has acted on it."""
 
-from collections import Counter
-
-from promises import ENDED, FINAL, Promises, number_of, owner_of, replicas_of, slot_of
+from owned import ENDED, FINAL, is_leaving, owner_of, replicas_of, slot_of, version_of
+from promises import Promises
+from recounting import Counted, counted_as, numbers_of, shown_by, without_successes
 
 from vcjob.api.kinds import COMMAND, POD_GROUP
-from vcjob.api.names import JOB_VERSION
 from vcjob.api.types import Object
 
 
@@ -18,32 +17,19 @@ async def check_rest(promises: Promises, job: Object) -> None:
 
 async def check_numbers(promises: Promises, job: Object) -> None:
     """Counters are those of the pods; for when everything that had to be done is done."""
-    status, pods = job["status"], await promises.pods_of(job["metadata"]["uid"])
-    by_task: dict[str, Counter[str]] = {}
-    terminating = 0
-    for pod in pods:
-        if "deletionTimestamp" in pod["metadata"]:
-            terminating += 1
-        else:
-            by_task.setdefault(slot_of(pod)[0], Counter())[pod["status"]["phase"]] += 1
-    for task, _ in promises.cleaned if promises.sure else ():
-        by_task.setdefault(task, Counter())["Succeeded"] += 1
-    counted = status.get("taskStatusCount", {})
-    told = {task: +Counter(one["phase"]) for task, one in counted.items() if one["phase"]}
-    total = sum(by_task.values(), Counter())
-    names = ["Pending", "Running", "Failed", "Unknown"]
-    if promises.sure:
-        assert told == by_task, (told, by_task)
-        names.append("Succeeded")
-    for name in names:
-        assert status.get(name.lower(), 0) == total[name], (name, status, total)
-    assert status.get("terminating", 0) == terminating, (status, terminating)
+    uid, witness = job["metadata"]["uid"], promises.witness
+    pods = [counted_as(pod) for pod in await witness.pods_of(uid)]
+    pods += [Counted(uid, task, "Succeeded") for task, _ in witness.cleaned]
+    told, there = shown_by(job["status"]), numbers_of(pods, uid)
+    if not witness.sure:
+        told, there = without_successes(told), without_successes(there)
+    assert told == there
 
 
 async def _check_commands(promises: Promises, job: Object) -> None:
     """Orders for the Job are obeyed, or not, but none is kept."""
     uid = job["metadata"]["uid"]
-    orders = (await promises.simulation.store.list(COMMAND)).items
+    orders = (await promises.witness.simulation.store.list(COMMAND)).items
     assert not [one for one in orders if one["target"]["uid"] == uid]
 
 
@@ -52,9 +38,9 @@ async def _check_restarting(promises: Promises, job: Object) -> None:
     if job["status"]["state"]["phase"] != "Restarting":
         return
     uid = job["metadata"]["uid"]
-    if any("deletionTimestamp" in pod["metadata"] for pod in await promises.pods_of(uid)):
+    if any(is_leaving(pod) for pod in await promises.witness.pods_of(uid)):
         return
-    groups = (await promises.simulation.store.list(POD_GROUP)).items
+    groups = (await promises.witness.simulation.store.list(POD_GROUP)).items
     phases = [one.get("status", {}).get("phase", "") for one in groups if owner_of(one) == uid]
     assert phases in ([], [""])
 
@@ -63,12 +49,12 @@ async def _check_pods(promises: Promises, job: Object) -> None:
     """The pods that there are at rest are those that the phase asks for."""
     status, replicas = job["status"], replicas_of(job)
     phase = status["state"]["phase"]
-    for pod in await promises.pods_of(job["metadata"]["uid"]):
-        if "deletionTimestamp" in pod["metadata"]:
+    for pod in await promises.witness.pods_of(job["metadata"]["uid"]):
+        if is_leaving(pod):
             continue
         (task, index), ended = slot_of(pod), pod["status"]["phase"] in ENDED
         assert index < replicas.get(task, 0) or (ended and phase in FINAL)
         if phase in ("Pending", "Running"):
-            assert ended or number_of(pod, JOB_VERSION) == status.get("version", 0)
-            assert not await promises.missing(job, pod)
+            assert ended or version_of(pod) == status.get("version", 0)
+            assert not await promises.writes.missing(job, pod)
         assert ended or phase not in (*FINAL, "Aborted")

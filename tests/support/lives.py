@@ -14,9 +14,11 @@ from drawn_lives import LATE_CLAIM, LATE_QUEUE, NAME, jobs
 from faults import Faulty
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant
-from promises import FINAL, Promises
+from owned import FINAL, is_leaving, owner_of
+from promises import Promises
 from simulation import Simulation
 from true_reasons import true_reason
+from witness import Witness
 
 from vcjob.api.kinds import (
     CONFIG_MAP,
@@ -60,10 +62,14 @@ class World(RuleBasedStateMachine):
         self.simulation = Simulation(
             wrap=self._faulty, controller_options={"status_interval": self.status_interval}
         )
-        self.promises = Promises(self.simulation, self.cluster)
+        self.promises = Promises(self.simulation, self.cluster, NAME)
         self.foreign: list[tuple[Kind, Object]] = []
         self.retries = 0
         self.unanswered = 0
+
+    @property
+    def witness(self) -> Witness:
+        return self.promises.witness
 
     def _faulty(self, store: Any) -> Faulty:
         self.cluster = Faulty(store)
@@ -131,8 +137,8 @@ class World(RuleBasedStateMachine):
         for kind, obj in self.foreign:
             there = self.do(self.simulation.store.get(kind, "default", obj["metadata"]["name"]))
             assert there is obj, f"{kind} of somebody else was touched"
-        self.do(self.promises.rest())
-        if self.promises.sees_all:
+        self.do(self.witness.rest())
+        if self.witness.sees_all:
             self._summary_is_true()
         if job := self.job():
             self._is_true_of(job)
@@ -155,8 +161,7 @@ class World(RuleBasedStateMachine):
             there = {
                 (facts.task, facts.index): facts
                 for pod in pods
-                if pod["metadata"].get("ownerReferences", [{}])[0].get("uid") == uid
-                and (facts := pod_facts(pod))
+                if owner_of(pod) == uid and (facts := pod_facts(pod))
             }
             remembered = {  # that a pod had ended stays known when its deletion is asked for
                 slot: msgspec.structs.replace(facts, ended=facts.ended or kept[slot].ended)
@@ -168,22 +173,22 @@ class World(RuleBasedStateMachine):
     def _is_true_of(self, job: Object) -> None:
         """What the Job says of itself, and what there is of it."""
         status = job.get("status") or {}
-        for _ in range(self.promises.pods_made):
+        for _ in range(self.witness.pods_made):
             self.may_restart("PodPending")
-        self.promises.pods_made = 0
+        self.witness.pods_made = 0
         retries = status.get("retryCount", 0)
         gained, self.retries = retries - self.retries, retries
         assert gained <= self.unanswered, "a retry was counted twice"
         self.unanswered -= gained
         controller = self.simulation.controller
-        if not controller or not self.promises.sees_all or "deletionTimestamp" in job["metadata"]:
+        if not controller or not self.witness.sees_all or is_leaving(job):
             return
         record = controller.records.by_uid.get(job["metadata"]["uid"])
         if not record or record.failures or record.trouble:
             return  # it is tried again later
         if status["state"]["phase"] != "Restarting":
-            pods = self.do(self.promises.pods_of(job["metadata"]["uid"]))
-            ending = sum("deletionTimestamp" in pod["metadata"] for pod in pods)
+            pods = self.do(self.witness.pods_of(job["metadata"]["uid"]))
+            ending = sum(is_leaving(pod) for pod in pods)
             timers = state_of(Job.of(job)).timers
             self.unanswered = sum(one.action.startswith("Restart") for one in timers)
             for _ in range(ending):
@@ -221,7 +226,7 @@ class World(RuleBasedStateMachine):
         for _ in range(30):
             await s.settle()
             await s.run_all()
-            await self.promises.rest()
+            await self.witness.rest()
             for name in await self._names("Unknown"):  # its node is back
                 await s.run_pod(name)
             await s.end_running()

@@ -5,10 +5,11 @@ Only pods as the store had them are counted, never what the status or the contro
 
 import bisect
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from vcjob.api.names import TASK_SPEC
+from owned import is_leaving, owner_of, slot_of
+
 from vcjob.api.types import Object
 from vcjob.controller.cluster import EventType, WatchEvent
 
@@ -19,7 +20,9 @@ Numbers = dict[str, int | dict[str, int]]
 """Each counter of a status, and for each task how many of its pods are in which phase."""
 
 
-class _Pod(NamedTuple):
+class Counted(NamedTuple):
+    """A pod as a status counts it; one that is leaving has a phase of its own."""
+
     job_uid: str
     task: str
     phase: str
@@ -29,12 +32,12 @@ class Recount:
     """All pods at any time, and all statuses of Jobs, in the order of their resource versions."""
 
     def __init__(self) -> None:
-        self._pods: dict[str, _Pod] = {}
+        self._pods: dict[str, Counted] = {}
         # Pods that Succeeded and that the test itself then deleted: they still count.
-        self._cleaned_up: dict[str, _Pod] = {}
+        self._cleaned_up: dict[str, Counted] = {}
         self._deleted_by_test: set[str] = set()
         self._versions = [0]
-        self._moments: list[tuple[_Pod, ...]] = [()]
+        self._moments: list[tuple[Counted, ...]] = [()]
         self._statuses: list[tuple[int, str, Object]] = []
 
     def will_delete(self, name: str) -> None:
@@ -51,12 +54,9 @@ class Recount:
             if name in self._deleted_by_test and event.object["status"]["phase"] == "Succeeded":
                 self._cleaned_up[name] = gone._replace(phase="Succeeded")
         else:
-            leaves = "deletionTimestamp" in metadata
-            phase = _TERMINATING if leaves else event.object["status"]["phase"]
-            owner = metadata["ownerReferences"][0]["uid"]
-            self._pods[name] = _Pod(owner, metadata["annotations"][TASK_SPEC], phase)
+            self._pods[name] = counted_as(event.object)
             self._cleaned_up.pop(name, None)
-            if not leaves:
+            if not is_leaving(event.object):
                 self._deleted_by_test.discard(name)
         self._moments.append((*self._pods.values(), *self._cleaned_up.values()))
 
@@ -78,21 +78,31 @@ class Recount:
             if uid != last_uid:
                 moment, last_uid = 0, uid
             end = bisect.bisect_left(self._versions, version)
-            shown = _shown(status)
+            shown = shown_by(status)
             possible = range(moment, end)
-            true = next((at for at in possible if _counted(self._moments[at], uid) == shown), None)
+            true = next(
+                (at for at in possible if numbers_of(self._moments[at], uid) == shown), None
+            )
             if true is None:
-                yield f"{shown} at version {version}, of {_counted(self._moments[end - 1], uid)}"
+                there = numbers_of(self._moments[end - 1], uid)
+                yield f"{shown} at version {version}, of {there}"
             else:
                 moment = true
 
     def now(self) -> tuple[Numbers, Numbers]:
         """What the latest status says of pods, and what there is now."""
         _, uid, status = self._statuses[-1]
-        return _shown(status), _counted(self._moments[-1], uid)
+        return shown_by(status), numbers_of(self._moments[-1], uid)
 
 
-def _shown(status: Object) -> Numbers:
+def counted_as(pod: Object) -> Counted:
+    """How a pod of a Job is counted."""
+    phase = _TERMINATING if is_leaving(pod) else pod["status"]["phase"]
+    return Counted(owner_of(pod), slot_of(pod)[0], phase)
+
+
+def shown_by(status: Object) -> Numbers:
+    """The numbers of pods that a status tells."""
     by_task = {
         task: dict(sorted(counts["phase"].items()))
         for task, counts in status.get("taskStatusCount", {}).items()
@@ -100,7 +110,8 @@ def _shown(status: Object) -> Numbers:
     return {**{name: status.get(name, 0) for name in COUNTERS}, **by_task}
 
 
-def _counted(pods: tuple[_Pod, ...], job_uid: str) -> Numbers:
+def numbers_of(pods: Iterable[Counted], job_uid: str) -> Numbers:
+    """The numbers that the status of a Job with these pods has to tell."""
     own = [pod for pod in pods if pod.job_uid == job_uid]
     phases = Counter(pod.phase.lower() for pod in own)
     by_task: dict[str, Counter[str]] = {}
@@ -109,3 +120,14 @@ def _counted(pods: tuple[_Pod, ...], job_uid: str) -> Numbers:
             by_task.setdefault(pod.task, Counter())[pod.phase] += 1
     counted: Numbers = {name: phases[name] for name in COUNTERS}
     return counted | {task: dict(sorted(counts.items())) for task, counts in by_task.items()}
+
+
+def without_successes(numbers: Numbers) -> Numbers:
+    """The same but for pods that have succeeded."""
+    left: Numbers = {}
+    for name, number in numbers.items():
+        if isinstance(number, int):
+            left[name] = 0 if name == "succeeded" else number
+        elif others := {phase: n for phase, n in number.items() if phase != "Succeeded"}:
+            left[name] = others
+    return left

@@ -3,7 +3,8 @@
 from collections import Counter
 
 from drawn_lives import LATE_CLAIM, LATE_QUEUE, NAME
-from promises import FINAL, Promises
+from owned import FINAL
+from promises import Promises
 from simulation import Simulation
 
 from vcjob.api.kinds import JOB, PERSISTENT_VOLUME_CLAIM, Kind
@@ -50,8 +51,8 @@ async def true_reason(
 
 async def _waits_for_others(job: Object, promises: Promises, message: str) -> bool:
     """Whether the tasks that are said to wait have no pods, and lack one that they need."""
-    ready: Counter[str] = Counter(task for task, _ in promises.cleaned)
-    owned = await promises.pods_of(job["metadata"]["uid"])
+    ready: Counter[str] = Counter(task for task, _ in promises.witness.cleaned)
+    owned = await promises.witness.pods_of(job["metadata"]["uid"])
     with_pods = {pod["metadata"]["annotations"][TASK_SPEC] for pod in owned}
     for pod in owned:
         if pod["status"]["phase"] in ("Running", "Succeeded"):
