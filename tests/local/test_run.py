@@ -1,5 +1,6 @@
 """Whole Jobs as real pods: what pods find, how policies end them, what output survives."""
 
+import json
 import os
 import select
 import signal
@@ -139,6 +140,36 @@ def test_a_failing_pod_restarts_the_job_until_its_retries_are_used_up(tmp_path: 
     assert "demo: Failed" in ended.out
     assert ended.lines("worker-0") == ["try", "try"]  # maxRetry is the number of attempts
     assert ended.err.count("demo is Restarting") == 2
+
+
+def test_what_each_attempt_printed_stays_apart_and_the_last_ones_pods_stay_readable(
+    tmp_path: Path,
+) -> None:
+    saved = tmp_path / "saved"
+    saved.mkdir()
+    wait = "until [ -e /saved/ready ]; do sleep 0.02; done; "
+    fails = "[ ! -e /saved/second ] || exit 4; rm /saved/ready; touch /saved/second; "
+    worker = task("worker", ("sh", "-c", f"{wait}{fails}echo first words; exit 3"))
+    runs_on = "trap 'exit 0' TERM; echo on; touch /saved/ready; while :; do sleep 0.02; done"
+    other = task("other", ("sh", "-c", runs_on))
+    restarts = [{"event": "PodFailed", "action": "RestartJob"}]
+    manifest = write(tmp_path, job("demo", worker, other, maxRetry=2, policies=restarts))
+    ended = run(tmp_path, "run", manifest, "-v", f"{saved}:/saved")
+    assert ended.code == 1, ended
+    assert "  worker-0 ended with Error, exit code 4\n" in ended.out  # it said nothing
+    [directory] = (tmp_path / "state/vcjob/runs").iterdir()
+    logs = {
+        str(path.relative_to(directory / "logs")): path.read_text()
+        for path in directory.glob("logs/*/*/*")
+    }
+    assert logs == {
+        "default_demo-worker-0/main/0.log": "first words\n",
+        "default_demo-other-0/main/0.log": "on\n",
+        "default_demo-other-0_2/main/0.log": "on\n",
+    }
+    left = json.loads((directory / "objects.json").read_text())
+    phases = {pod["metadata"]["name"]: pod["status"]["phase"] for pod in left["pods"]}
+    assert phases == {"demo-worker-0": "Failed", "demo-other-0": "Succeeded"}
 
 
 @pytest.mark.parametrize(("exit_code", "expected"), [(7, 6), (8, 1)])

@@ -8,8 +8,10 @@ from collections.abc import Sequence
 import msgspec
 
 from vcjob.api.types import Job, Object
+from vcjob.local.agent.podphase import run_number
 
 FINAL_PHASES = frozenset({"Completed", "Failed", "Terminated", "Aborted"})
+_ENDED = ("Failed", "Succeeded")
 
 
 class PodEnd(msgspec.Struct, frozen=True):
@@ -67,7 +69,7 @@ def status_line(jobs: Sequence[Job], seconds: float) -> str:
 def summary(job: Job, seconds: float, ends: Sequence[PodEnd], log_directory: str) -> list[str]:
     """The lines that end a run: phase, why, what each task's pods came to, where the logs are.
 
-    A Job in no final phase has lost its pods, whatever its status still says of them.
+    No pod outlives a run, whatever the status of a Job that was cut short still says of them.
     """
     phase = job.status.state.phase or "not started"
     ended = phase in FINAL_PHASES
@@ -77,7 +79,9 @@ def summary(job: Job, seconds: float, ends: Sequence[PodEnd], log_directory: str
         lines.append(f"  why: {job.status.state.message}")
     for task in job.spec.tasks if ended else ():
         counts = job.status.task_status_count.get(task.name, {}).get("phase", {})
-        shown = ", ".join(f"{count} {name.lower()}" for name, count in sorted(counts.items()))
+        shown = ", ".join(
+            f"{counts[phase]} {phase.lower()}" for phase in _ENDED if counts.get(phase)
+        )
         lines.append(f"  {task.name}: {shown or 'no pods left'} (of {task.replicas})")
     for end in ends:
         where = f"{end.pod} ({end.container})" if end.container else end.pod
@@ -89,8 +93,18 @@ def summary(job: Job, seconds: float, ends: Sequence[PodEnd], log_directory: str
     return lines
 
 
-def container_ends(pod: Object) -> list[tuple[str, str, int, str]]:
-    """Containers of a pod that ended other than with 0: (name, reason, exit code, message).
+class ContainerEnd(msgspec.Struct, frozen=True):
+    """A container that ended other than with 0; ``run`` is None if it was never started."""
+
+    container: str
+    run: int | None
+    reason: str
+    exit_code: int
+    message: str = ""
+
+
+def container_ends(pod: Object) -> list[ContainerEnd]:
+    """Containers of a pod that ended other than with 0.
 
     What a container came to in the end counts, and of one that has not ended, how it ended before.
     In a pod that succeeded none ended badly: those that ran beside were stopped.
@@ -103,13 +117,19 @@ def container_ends(pod: Object) -> list[tuple[str, str, int, str]]:
         *status.get("initContainerStatuses", ()),
         *status.get("containerStatuses", ()),
     ):
-        for state in (container.get("state", {}), container.get("lastState", {})):
-            terminated = state.get("terminated")
+        for which in ("state", "lastState"):
+            terminated = container.get(which, {}).get("terminated")
             if not terminated:
                 continue
             if terminated.get("exitCode"):
-                reason = terminated.get("reason", "Error")
-                message = terminated.get("message", "")
-                ends.append((container["name"], reason, terminated["exitCode"], message))
+                ends.append(
+                    ContainerEnd(
+                        container["name"],
+                        run_number(container, previous=which == "lastState"),
+                        terminated.get("reason", "Error"),
+                        terminated["exitCode"],
+                        terminated.get("message", ""),
+                    )
+                )
             break
     return ends

@@ -140,10 +140,10 @@ def _ends(job: Job, pods: Sequence[Object], engine: LocalEngine) -> Iterator[Pod
                 return
             shown += 1
             yield PodEnd(short, "", status["reason"], None, status.get("message", ""))
-        for container, reason, exit_code, message in ends:
+        for end in ends:
             if shown == _MOST_ENDS_SHOWN:
                 return
             shown += 1
-            named = container if len(all_containers(pod["spec"])) > 1 else ""
-            said = decode(engine.last_line(metadata["namespace"], metadata["name"], container))
-            yield PodEnd(short, named, reason, exit_code, said or message)
+            named = end.container if len(all_containers(pod["spec"])) > 1 else ""
+            said = b"" if end.run is None else engine.last_line(pod, end.container, end.run)
+            yield PodEnd(short, named, end.reason, end.exit_code, decode(said) or end.message)

@@ -41,7 +41,7 @@ from vcjob.local.node.namespaces import World
 from vcjob.local.node.options import NodeOptions
 from vcjob.local.options import EngineOptions
 from vcjob.local.patience import PatientCluster
-from vcjob.local.remains import remove_files, write_objects
+from vcjob.local.remains import LastStates, remove_files
 from vcjob.local.run_directory import leftovers, open_run, state_root
 from vcjob.local.sandbox.launcher import BindMount
 from vcjob.local.sandbox.machine import Machine
@@ -91,6 +91,7 @@ class LocalEngine:
         self._with_scheduler = with_scheduler
         self._root = state_root()
         self._world: World | None = None
+        self._last_states = LastStates()
         self.run = open_run(self._root, of_service=of_service)
         self.on_line: OnLine = lambda namespace, pod, container, line: None
         self.on_problem: Callable[[str], None] = lambda text: None
@@ -167,12 +168,16 @@ class LocalEngine:
             raise
         self.lost = asyncio.get_running_loop().create_future()
         self._node.closed.add_done_callback(self._on_node_closed)
-        self.cluster = self.kept.store if self.kept else Store(time.time)
+        self.cluster = self.kept.store if self.kept else Store(time.time, disk=self._last_states)
         patient = PatientCluster(self.cluster, self.on_problem)
         self._network = Networking(self.cluster, self._node, self._node.name_server)
-        # Times are kept for those who read logs later, through a service's API.
+        # Times are kept for those who read logs later, through a service's API; it tells pods of
+        # one name apart by them too.
         files = LogFiles(
-            str(self.logs), self.on_problem, clock=time.time_ns if self._of_service else None
+            str(self.logs),
+            self.on_problem,
+            clock=time.time_ns if self._of_service else None,
+            apart=not self._of_service,
         )
         self._logs = Logs(files, self.on_line)
         capacity = dict(self.volumes.capacity)
@@ -196,7 +201,7 @@ class LocalEngine:
 
     async def __aexit__(self, *exception: object) -> None:
         if not self.kept:
-            await write_objects(self.cluster, self.run.objects, self.on_problem)
+            self._last_states.leave(self.run.objects, self.on_problem)
         for work in (self._deciding, self._doing):
             work.cancel()
         await asyncio.gather(self._deciding, self._doing, return_exceptions=True)  # told by lost
@@ -246,9 +251,11 @@ class LocalEngine:
         """Where the output of containers goes."""
         return self.kept.logs if self.kept else self.run.logs
 
-    def last_line(self, namespace: str, pod: str, container: str) -> bytes:
-        """The last line that a container printed in its latest run, empty if there is none."""
-        return last_line(str(self.logs), namespace, pod, container)
+    def last_line(self, pod: Object, container: str, run: int) -> bytes:
+        """The last line that a pod's container printed in one of its runs (from 0 on), or empty."""
+        metadata = pod["metadata"]
+        namespace, name, uid = metadata["namespace"], metadata["name"], metadata["uid"]
+        return last_line(self._logs.files.path(namespace, name, container, run, uid))
 
     def _prepared(self) -> World:
         if self._world is None:

@@ -8,21 +8,41 @@ from typing import Any
 
 import msgspec
 
-from vcjob.api.kinds import EVENT, JOB, POD
-from vcjob.controller.cluster import Cluster
+from vcjob.api.kinds import EVENT, JOB, POD, Kind
+from vcjob.api.types import Key, Object
 from vcjob.local.node.client import NodeClient
+from vcjob.local.objects import Write
 from vcjob.local.sandbox.paths import remove_tree
 
+_KEPT_KINDS = (JOB, POD, EVENT)
 
-async def write_objects(cluster: Cluster, path: Path, on_problem: Callable[[str], None]) -> None:
-    """Leave Jobs, pods and Events readable in a file; a disk that takes it not is told of."""
-    objects: dict[str, Any] = {
-        kind.plural: (await cluster.list(kind)).items for kind in (JOB, POD, EVENT)
-    }
-    try:
-        _write_private(path, msgspec.json.encode(objects))
-    except OSError as error:
-        on_problem(f"objects are not kept in {path}: {error.strerror}")
+
+class LastStates:
+    """A ``Disk`` that remembers Jobs, pods and Events of a run as they were last.
+
+    A Job that ends takes pods away, and its time to live takes the Job: what somebody wants to read
+    afterwards is no longer among the objects. Of several objects of one name it is the latest.
+    """
+
+    def __init__(self) -> None:
+        self._objects: dict[Kind, dict[Key, Object]] = {kind: {} for kind in _KEPT_KINDS}
+
+    def write(self, version: int, writes: Sequence[Write]) -> list[int]:
+        """Remember what becomes of objects; what is gone stays as it was. Takes no room on disk."""
+        for kind, key, obj in writes:
+            if obj is not None and kind in self._objects:
+                self._objects[kind][key] = obj
+        return [0] * len(writes)
+
+    def leave(self, path: Path, on_problem: Callable[[str], None]) -> None:
+        """Leave the objects readable in a file; a disk that takes it not is told of."""
+        objects: dict[str, Any] = {
+            kind.plural: list(known.values()) for kind, known in self._objects.items()
+        }
+        try:
+            _write_private(path, msgspec.json.encode(objects))
+        except OSError as error:
+            on_problem(f"objects are not kept in {path}: {error.strerror}")
 
 
 async def remove_files(directories: Sequence[Path], node: NodeClient) -> None:

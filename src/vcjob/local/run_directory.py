@@ -7,7 +7,7 @@
         runs/20261202-101500-a1b2c3/  one a run; whoever holds the lock on `lock` is running it
             lock
             logs/<namespace>_<pod>/…  stays after the run (of the latest few runs)
-            objects.json              Jobs, pods and Events as they ended
+            objects.json              Jobs, pods and Events as they were last, also what is gone
             pods/<uid>/…              volumes and files of pods; goes with the pod
             node/                     what the node process mounts on; seen by it alone
         claims/<namespace>/<name>/    the content of a PersistentVolumeClaim

@@ -1,7 +1,14 @@
 """The status line and the summary of a run."""
 
 from vcjob.api.types import Job
-from vcjob.cli.progress import PodEnd, container_ends, format_seconds, status_line, summary
+from vcjob.cli.progress import (
+    ContainerEnd,
+    PodEnd,
+    container_ends,
+    format_seconds,
+    status_line,
+    summary,
+)
 
 
 def job(name: str = "mnist", phase: str = "Running", **status: object) -> Job:
@@ -40,7 +47,7 @@ def test_the_summary_tells_why_and_which_container_failed() -> None:
         "mnist: Failed after 3.0 s",
         "  why: too few pods succeeded",
         "  ps: no pods left (of 1)",
-        "  worker: 1 running, 1 succeeded (of 2)",
+        "  worker: 1 succeeded (of 2)",
         "  worker-1 (main) ended with Error, exit code 7: no such file",
         "  logs: logs/x",
     ]
@@ -73,13 +80,23 @@ def test_container_ends_names_every_container_that_ended_badly_once() -> None:
         "status": {
             "initContainerStatuses": [{"name": "init", "state": {"terminated": {"exitCode": 0}}}],
             "containerStatuses": [
-                {"name": "main", "state": terminated, "lastState": terminated},
-                {"name": "restarted", "state": {"running": {}}, "lastState": terminated},
+                {"name": "main", "state": terminated, "lastState": terminated,
+                 "containerID": "vcjob://uid/main/2"},
+                {"name": "restarted", "state": {"running": {}}, "lastState": terminated,
+                 "containerID": "vcjob://uid/restarted/1"},
+                {"name": "waits", "state": {"waiting": {}}, "lastState": terminated,
+                 "containerID": "vcjob://uid/waits/1"},
+                {"name": "never", "state": terminated},
                 {"name": "late", "state": {"terminated": {"exitCode": 0}}, "lastState": terminated},
             ],
         }
-    }
-    assert container_ends(pod) == [("main", "Error", 3, ""), ("restarted", "Error", 3, "")]
+    }  # fmt: skip
+    assert container_ends(pod) == [
+        ContainerEnd("main", 2, "Error", 3),
+        ContainerEnd("restarted", 0, "Error", 3),
+        ContainerEnd("waits", 1, "Error", 3),
+        ContainerEnd("never", None, "Error", 3),
+    ]
 
 
 def test_no_container_of_a_pod_that_succeeded_has_ended_badly() -> None:

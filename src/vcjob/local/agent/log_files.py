@@ -2,13 +2,16 @@
 
 import contextlib
 import os
+import shutil
 from collections.abc import Callable, Mapping
-from pathlib import Path
 
 from vcjob.local.agent.log_times import SUFFIX, TimesWriter
 from vcjob.local.sandbox.paths import checked_name
 
 _TAIL = 4096
+
+KEPT_ATTEMPTS = 10
+"""Of how many pods of one name, one after another, the output stays."""
 
 
 class LogFiles:
@@ -18,6 +21,9 @@ class LogFiles:
     all together pass ``total_limit``, those that were written to least recently go. A disk that
     takes no more is told to ``on_problem`` once, in a sentence; what it does not take is not kept.
     With ``clock`` (nanoseconds since 1970), times are kept too (``log_times.py``).
+
+    Pods that have the same name one after the other write into the same files, unless they are to
+    be kept ``apart``: then each has a directory of its own, and those of the latest few stay.
     """
 
     def __init__(
@@ -27,6 +33,7 @@ class LogFiles:
         file_limit: int = 10 << 20,
         total_limit: int = 1 << 30,
         clock: Callable[[], int] | None = None,
+        apart: bool = False,
     ) -> None:
         self.directory = directory
         self._on_problem = on_problem
@@ -37,16 +44,20 @@ class LogFiles:
         self._told = False
         self._clock = clock
         self._times = TimesWriter()
+        self._apart = apart
+        self._latest: dict[str, tuple[int, str]] = {}  # number and UID of the pod, by directory
 
-    def path(self, namespace: str, pod: str, container: str, restart: int) -> str:
+    def path(self, namespace: str, pod: str, container: str, restart: int, uid: str = "") -> str:
         """Where a container's output is: ``NAMESPACE_POD/CONTAINER/RESTART.log``.
 
-        Raises UnsafePath.
+        Of pods that are kept apart the second is in ``NAMESPACE_POD_2``, and so on: each time that
+        another ``uid`` asks. Raises UnsafePath.
         """
         pod_directory = checked_name(f"{namespace}_{pod}")
-        return os.path.join(
-            self.directory, pod_directory, checked_name(container), f"{restart}.log"
-        )
+        inside = os.path.join(checked_name(container), f"{restart}.log")
+        if self._apart:
+            pod_directory = self._of_attempt(pod_directory, uid)
+        return os.path.join(self.directory, pod_directory, inside)
 
     def take_in(self, found: Mapping[str, int]) -> None:
         """Count files of earlier engines too, as ``files_in`` gives them."""
@@ -78,6 +89,23 @@ class LogFiles:
                     f"output of containers is not kept in {self.directory}: {error.strerror}; "
                     "it is shown all the same"
                 )
+
+    def _of_attempt(self, name: str, uid: str) -> str:
+        """The directory of this pod among those that had its name."""
+        number, latest = self._latest.get(name, (0, ""))
+        if not number or uid != latest:
+            number += 1
+            self._latest[name] = (number, uid)
+            if number > KEPT_ATTEMPTS:
+                self._remove(_numbered(name, number - KEPT_ATTEMPTS))
+        return _numbered(name, number)
+
+    def _remove(self, pod_directory: str) -> None:
+        """Take away what one pod printed; what the disk does not let go stays."""
+        directory = os.path.join(self.directory, pod_directory)
+        for path in files_in(directory):
+            self._forget(path)
+        shutil.rmtree(directory, ignore_errors=True)
 
     def _set_aside(self, path: str) -> None:
         if path in self._sizes:
@@ -118,6 +146,10 @@ class LogFiles:
         return size
 
 
+def _numbered(name: str, number: int) -> str:
+    return name if number == 1 else f"{name}_{number}"  # no name of a pod has a low line
+
+
 def files_in(directory: str) -> dict[str, int]:
     """The files of output below a directory of logs, those written to first at the front.
 
@@ -136,13 +168,13 @@ def files_in(directory: str) -> dict[str, int]:
     return {path: sizes[path] for path in sorted(sizes, key=written.__getitem__)}
 
 
-def last_line(directory: str, namespace: str, pod: str, container: str) -> bytes:
-    """The last line that a container printed in its latest run, empty if there is none."""
-    logs = Path(directory) / f"{namespace}_{pod}" / container
-    runs = sorted(logs.glob("*.log"), key=lambda path: int(path.stem))
-    if not runs:
-        return b""
-    with runs[-1].open("rb") as log:
-        log.seek(max(runs[-1].stat().st_size - _TAIL, 0))
+def last_line(path: str) -> bytes:
+    """The last line in a file of output, empty if there is none."""
+    try:
+        log = open(path, "rb")  # noqa: SIM115 - closed below
+    except FileNotFoundError:
+        return b""  # the container printed nothing
+    with log:
+        log.seek(max(os.fstat(log.fileno()).st_size - _TAIL, 0))
         lines = log.read().splitlines()
     return lines[-1] if lines else b""

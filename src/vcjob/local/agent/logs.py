@@ -96,7 +96,7 @@ class ContainerLog:
     def __init__(
         self, logs: Logs, namespace: str, pod: str, container: str, restart: int, uid: str
     ) -> None:
-        self.path = logs.files.path(namespace, pod, container, restart)
+        self.path = logs.files.path(namespace, pod, container, restart, uid)
         self.uid = uid
         self._growing: asyncio.Event | None = None
         self._logs = logs

@@ -154,6 +154,18 @@ def pod_status(
     return status
 
 
+def run_number(container_status: Object, *, previous: bool) -> int | None:
+    """The number (from 0 on) of a container's latest run, or of that in its ``lastState``.
+
+    None if it was never started.
+    """
+    _, slash, number = str(container_status.get("containerID") or "").rpartition("/")
+    if not slash:
+        return None
+    is_latest = not previous or "waiting" in (container_status.get("state") or {})
+    return int(number) if is_latest else max(int(number) - 1, 0)
+
+
 def _container_status(container: ContainerFacts) -> Object:
     status: dict[str, Any] = {
         "name": container.name,

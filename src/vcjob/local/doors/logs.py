@@ -14,6 +14,7 @@ from aiohttp import web
 from vcjob.api.types import Object
 from vcjob.controller.cluster import Cluster
 from vcjob.local.agent.logs import Logs
+from vcjob.local.agent.podphase import run_number
 from vcjob.local.apiserver import query
 from vcjob.local.apiserver.paths import Place
 from vcjob.local.apiserver.status import Refused
@@ -90,21 +91,19 @@ def run_asked(target: Target, *, previous: bool) -> int:
     pod = target.pod["metadata"]["name"]
     state: Object = status.get("state") or {}
     ended: Object = (status.get("lastState") or {}).get("terminated") or {}
-    identity = str(status.get("containerID") or "")
+    run = run_number(status, previous=previous)
     if previous and not ended:
         raise Refused(
             400, f'previous terminated container "{target.name}" in pod "{pod}" not found'
         )
-    if not identity:
+    if run is None:
         if reason := (state.get("terminated") or {}).get("message"):
             raise Refused(400, f'container "{target.name}" in pod "{pod}" did not start: {reason}')
         reason = (state.get("waiting") or {}).get("reason") or _before_start(target.pod)
         raise Refused(
             400, f'container "{target.name}" in pod "{pod}" is waiting to start: {reason}'
         )
-    latest = int(identity.rpartition("/")[2])
-    is_latest = not previous or "waiting" in state
-    return latest if is_latest else max(latest - 1, 0)
+    return run
 
 
 def _before_start(pod: Object) -> str:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from vcjob.local.agent.log_files import LogFiles, files_in, last_line
+from vcjob.local.agent.log_files import KEPT_ATTEMPTS, LogFiles, files_in, last_line
 from vcjob.local.sandbox.paths import UnsafePath
 
 
@@ -50,21 +50,47 @@ def test_a_name_that_leads_out_gets_no_file(tmp_path: Path, container: str) -> N
 
 
 @pytest.mark.parametrize(
-    ("runs", "line"),
+    ("output", "line"),
     [
-        ({}, b""),
-        ({0: b""}, b""),
-        ({0: b"one\ntwo\n"}, b"two"),
-        ({0: b"one\ntwo"}, b"two"),
-        ({0: b"x" * 10_000 + b"\nshort\n"}, b"short"),
-        ({2: b"second\n", 9: b"ninth\n", 10: b"tenth\n"}, b"tenth"),  # by number, not by letter
-        ({0: b"of the first run\n", 1: b""}, b""),
+        (b"", b""),
+        (b"one\ntwo\n", b"two"),
+        (b"one\ntwo", b"two"),
+        (b"x" * 10_000 + b"\nshort\n", b"short"),
     ],
 )
-def test_the_last_line_is_that_of_the_latest_run(
-    tmp_path: Path, runs: dict[int, bytes], line: bytes
-) -> None:
+def test_the_last_line_is_what_a_file_ends_with(tmp_path: Path, output: bytes, line: bytes) -> None:
     files = LogFiles(str(tmp_path), pytest.fail)
-    for number, output in runs.items():
-        files.append(files.path("ns", "pod", "main", number), output)
-    assert last_line(str(tmp_path), "ns", "pod", "main") == line
+    path = files.path("ns", "pod", "main", 0)
+    assert last_line(path) == b""  # nothing was ever printed
+    files.append(path, output)
+    assert last_line(path) == line
+
+
+def test_pods_of_one_name_that_are_kept_apart_have_directories_and_the_latest_few_stay(
+    tmp_path: Path,
+) -> None:
+    files = LogFiles(str(tmp_path), pytest.fail, total_limit=3000, apart=True)
+    for attempt in range(1, KEPT_ATTEMPTS + 3):
+        for restart in (0, 1):
+            path = files.path("ns", "pod", "main", restart, f"uid-{attempt}")
+            files.append(path, b"%d.%d" % (attempt, restart) + b"." * 100)
+    files.append(files.path("ns", "other", "main", 0, "uid"), b"other")
+    attempts = range(3, KEPT_ATTEMPTS + 3)
+    assert {path.name for path in tmp_path.iterdir()} == {
+        *(f"ns_pod_{attempt}" for attempt in attempts), "ns_other",
+    }  # fmt: skip
+    for attempt in attempts:
+        text = (tmp_path / f"ns_pod_{attempt}/main/1.log").read_bytes()
+        assert text.startswith(b"%d.1." % attempt)
+    assert files.path("ns", "pod", "main", 0, f"uid-{KEPT_ATTEMPTS + 2}").endswith(
+        f"/ns_pod_{KEPT_ATTEMPTS + 2}/main/0.log"
+    )
+
+
+def test_what_was_taken_away_no_longer_counts_within_the_limit(tmp_path: Path) -> None:
+    files = LogFiles(str(tmp_path), pytest.fail, total_limit=KEPT_ATTEMPTS * 100, apart=True)
+    first = files.path("ns", "first", "main", 0, "uid")
+    files.append(first, b"x" * 50)
+    for attempt in range(3 * KEPT_ATTEMPTS):
+        files.append(files.path("ns", "pod", "main", 0, f"uid-{attempt}"), b"x" * 90)
+    assert Path(first).exists()
