@@ -15,6 +15,11 @@ _EVICTED_REASONS = ("Evicted", "Preempting", "NodeShutdown", "Terminated", "Node
 # Reasons of containers that ended by themselves.
 _OF_ITSELF = ("Completed", "Error")
 
+# Reasons of containers that wait whose message says no more, but changes with each try.
+_SAYS_ALL = ("CrashLoopBackOff",)
+
+_LONGEST_WHY = 300
+
 
 class PodPhase(StrEnum):
     """status.phase of a pod; TERMINATING stands for a pod with a deletion timestamp."""
@@ -45,7 +50,8 @@ class PodFacts(msgspec.Struct, frozen=True):
     ``restarts`` sums the restarts of all containers. ``ended`` is how the pod ended before anybody
     deleted it, None if it did not. ``evicted`` tells that its node or a scheduler ends it, which
     counts as a failure, whatever its containers say.
-    ``failing`` is why a container cannot start. ``marked`` tells that a controller, of Volcano's or
+    ``failing`` is why a container cannot start, ``unscheduled`` why the pod has got no node, each in
+    the words of whoever tried (at most 300 characters). ``marked`` tells that a controller, of Volcano's or
     ours, is about to delete it. ``ended_by`` is the word for what ended it or a container of it
     from outside, such as OOMKilled or DeadlineExceeded.
     """
@@ -67,6 +73,7 @@ class PodFacts(msgspec.Struct, frozen=True):
     failing: str = ""
     marked: bool = False
     ended_by: str = ""
+    unscheduled: str = ""
 
     @property
     def needs_decision(self) -> bool:
@@ -129,6 +136,7 @@ def pod_facts(pod: Object) -> PodFacts | None:
         failing,
         annotations.get(names.OUT_OF_SYNC) == "true",
         ended_by,
+        _unscheduled(status) if phase is PodPhase.PENDING else "",
     )
 
 
@@ -172,11 +180,32 @@ def _containers(status: Object) -> tuple[tuple[int, ...], float, int, bool, str]
             if ended.get("exitCode"):
                 codes.append(ended["exitCode"])
             finished = max(finished, seconds_of(ended.get("finishedAt") or "") or 0.0)
-        reason = (state.get("waiting") or {}).get("reason", "")
-        if reason not in ("", "ContainerCreating", "PodInitializing"):
-            failing = failing or reason
+        failing = failing or _why_it_waits(state.get("waiting") or {})
     ready = all(container.get("ready") for container in statuses)
     return tuple(codes), finished, restarts, ready, failing
+
+
+def _why_it_waits(waiting: Object) -> str:
+    """What keeps a container from starting; nothing of one whose turn is still to come."""
+    reason: str = waiting.get("reason") or ""
+    if reason in ("", "ContainerCreating", "PodInitializing"):
+        return ""
+    more = "" if reason in _SAYS_ALL else _in_short(waiting)
+    return f"{reason}: {more}" if more else reason
+
+
+def _unscheduled(status: Object) -> str:
+    """Why a pod has got no node, in the scheduler's words."""
+    for condition in status.get("conditions") or ():
+        if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
+            return _in_short(condition) or condition.get("reason") or "no reason given"
+    return ""
+
+
+def _in_short(told: Object) -> str:
+    """The message of a condition or state in one line."""
+    text = " ".join((told.get("message") or "").split()).rstrip(".")
+    return text if len(text) <= _LONGEST_WHY else f"{text[: _LONGEST_WHY - 1]}…"
 
 
 def _is_evicted(status: Object) -> bool:

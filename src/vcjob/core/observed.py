@@ -26,13 +26,14 @@ class TaskPods:
 
     ``slots`` have a pod; ``by_phase``, ``by_version`` and ``by_retry`` divide them (an empty set is
     absent). ``ended`` divides those whose pod ended by itself; ``ready`` are those that run and are
-    ready, ``failing`` those with a container that cannot start, ``marked`` those that a controller
-    is about to delete.
+    ready, ``failing`` those with a container that cannot start, ``unscheduled`` those that have got
+    no node and are told why, ``marked`` those that a controller is about to delete.
     """
 
     slots: IndexSet = NO_INDICES
     ready: IndexSet = NO_INDICES
     failing: IndexSet = NO_INDICES
+    unscheduled: IndexSet = NO_INDICES
     marked: IndexSet = NO_INDICES
     by_phase: dict[PodPhase, IndexSet] = field(default_factory=dict)
     by_version: dict[int, IndexSet] = field(default_factory=dict)
@@ -64,6 +65,8 @@ class TaskPods:
             self.ready |= one
         if facts.failing:
             self.failing |= one
+        if facts.unscheduled:
+            self.unscheduled |= one
         if facts.marked:
             self.marked |= one
         _add(self.by_phase, facts.phase, one)
@@ -78,6 +81,7 @@ class TaskPods:
         self.slots -= one
         self.ready -= one
         self.failing -= one
+        self.unscheduled -= one
         self.marked -= one
         _take(self.by_phase, facts.phase, one)
         _take(self.by_version, facts.version, one)
@@ -96,6 +100,9 @@ class TaskPods:
             self.ready = self.ready | one if new.ready else self.ready - one
         if bool(old.failing) != bool(new.failing):
             self.failing = self.failing | one if new.failing else self.failing - one
+        if bool(old.unscheduled) != bool(new.unscheduled):
+            changed = self.unscheduled
+            self.unscheduled = changed | one if new.unscheduled else changed - one
         if old.marked != new.marked:
             self.marked = self.marked | one if new.marked else self.marked - one
         _move(self.by_phase, old.phase, new.phase, one)

@@ -67,10 +67,12 @@ class _PodMetadata(TypedDict, total=False):
 class _Terminated(TypedDict, total=False):
     exitCode: int
     finishedAt: str | None
+    reason: str
 
 
 class _Waiting(TypedDict, total=False):
     reason: str
+    message: str
 
 
 class _ContainerState(TypedDict, total=False):

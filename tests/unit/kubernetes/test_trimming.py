@@ -20,8 +20,12 @@ def container(**fields: Any) -> dict[str, Any]:
     return {"name": "main", "ready": False, "restartCount": 1, "state": {}, **fields}
 
 
-def ended(code: int) -> dict[str, Any]:
-    return {"terminated": {"exitCode": code, "finishedAt": TIME, "reason": "Error"}}
+def ended(code: int, reason: str = "Error") -> dict[str, Any]:
+    return {"terminated": {"exitCode": code, "finishedAt": TIME, "reason": reason}}
+
+
+REFUSED = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable",
+           "message": "0/3 nodes are available: 3 Insufficient cpu."}  # fmt: skip
 
 
 STATUSES: dict[str, dict[str, Any]] = {
@@ -31,8 +35,12 @@ STATUSES: dict[str, dict[str, Any]] = {
     "restarted": {"containerStatuses": [container(lastState=ended(137), restartCount=4)]},
     "image": {
         "phase": "Pending",
-        "containerStatuses": [container(state={"waiting": {"reason": "ErrImagePull"}})],
+        "containerStatuses": [
+            container(state={"waiting": {"reason": "ErrImagePull", "message": "no such image"}})
+        ],
     },
+    "no node": {"phase": "Pending", "containerStatuses": None, "conditions": [REFUSED]},
+    "memory": {"containerStatuses": [container(state=ended(137, "OOMKilled"))]},
     "init": {"initContainerStatuses": [container(state=ended(9))]},
     "evicted": {"phase": "Failed", "reason": "Evicted"},
     "disrupted": {"conditions": [{"type": "DisruptionTarget", "status": "True"}]},
@@ -67,11 +75,9 @@ def test_a_pod_takes_the_same_place_on_a_node() -> None:
 
 
 def test_it_is_known_why_a_pod_has_no_node() -> None:
-    refused = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable",
-               "message": "0/3 nodes are available: 3 Insufficient cpu."}  # fmt: skip
-    pod = full_pod(7, phase="Pending", conditions=[refused])
+    pod = full_pod(7, phase="Pending", conditions=[REFUSED])
     trimmed = PLACING_READERS[kinds.POD].object(msgspec.json.encode(pod))
-    assert trimmed["status"]["conditions"] == [refused]
+    assert trimmed["status"]["conditions"] == [REFUSED]
 
 
 def size(value: Any) -> int:
