@@ -10,6 +10,7 @@ import msgspec
 
 from vcjob.api.types import Job, Object, Task
 from vcjob.core.actions import ACTIVE, STOPPING, TARGETED, Action, Phase
+from vcjob.core.departing import why_departing
 from vcjob.core.facts import PodPhase
 from vcjob.core.indices import NO_INDICES, IndexSet
 from vcjob.core.observed import Observed, TaskPods
@@ -112,7 +113,7 @@ def begin(job: Job, observed: Observed, group: Object | None) -> Draft:
         retry=status.retry_count,
         group_uid=group["metadata"]["uid"] if group else "",
         reason=status.state.reason,
-        message=status.state.message,
+        message=why_departing(status.state.message),
         alive={task: state.alive_of(task) for task in state.alive},
         done={task: state.done_of(task) for task in state.done},
     )

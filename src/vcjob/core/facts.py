@@ -50,10 +50,10 @@ class PodFacts(msgspec.Struct, frozen=True):
     ``restarts`` sums the restarts of all containers. ``ended`` is how the pod ended before anybody
     deleted it, None if it did not. ``evicted`` tells that its node or a scheduler ends it, which
     counts as a failure, whatever its containers say.
-    ``failing`` is why a container cannot start, ``unscheduled`` why the pod has got no node, each in
-    the words of whoever tried (at most 300 characters). ``marked`` tells that a controller, of Volcano's or
-    ours, is about to delete it. ``ended_by`` is the word for what ended it or a container of it
-    from outside, such as OOMKilled or DeadlineExceeded.
+    ``failing`` is why a container cannot start, ``unscheduled`` why the pod has got no node, each
+    in the words of whoever tried (at most 300 characters). ``marked`` tells that a controller, of
+    Volcano's or ours, is about to delete it. ``ended_by`` is the word for what ended it or a
+    container of it from outside, such as OOMKilled or DeadlineExceeded.
     """
 
     name: str

@@ -41,6 +41,11 @@ class IndexSet(msgspec.Struct, frozen=True):
             bits |= ((1 << (end - start + 1)) - 1) << start
         return cls(bits)
 
+    @property
+    def first(self) -> int:
+        """The lowest index; -1 of an empty set."""
+        return (self.bits & -self.bits).bit_length() - 1
+
     def __str__(self) -> str:
         runs = ((run.start(), run.end() - 1) for run in _RUN.finditer(f"{self.bits:b}"[::-1]))
         return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in runs)

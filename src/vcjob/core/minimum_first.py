@@ -29,7 +29,7 @@ def held_back(
         return NOT_HELD
     tasks = [task for task in draft.job.spec.tasks if task.name not in waiting]
     least = minimum_pods(tasks, effective_minimum(draft.job, waiting), priorities)
-    if all(not IndexSet.below(count) - _begun(draft, name) for name, count in least.items()):
+    if all(not IndexSet.below(count) - begun(draft, name) for name, count in least.items()):
         return NOT_HELD
     held: dict[str, IndexSet] = {}
     for task in tasks:
@@ -40,7 +40,7 @@ def held_back(
     return held
 
 
-def _begun(draft: Draft, task: str) -> IndexSet:
+def begun(draft: Draft, task: str) -> IndexSet:
     """Indices of a task whose pod, the one that is wanted now, runs or has ended."""
     pods = draft.observed.task(task)
     begun = pods.at(PodPhase.RUNNING, PodPhase.SUCCEEDED, PodPhase.FAILED)

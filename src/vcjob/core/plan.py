@@ -12,11 +12,12 @@ import msgspec
 
 from vcjob.api.kinds import POD_GROUP
 from vcjob.api.types import Job, Object
-from vcjob.core.actions import ACTIVE, FINAL, Phase
+from vcjob.core.actions import ACTIVE, ENDING, FINAL, Action, Phase
 from vcjob.core.amending import amendment
 from vcjob.core.answering import answer_occurrences
 from vcjob.core.blueprint import Blueprint
-from vcjob.core.draft import Draft, Told, begin
+from vcjob.core.departing import cannot_go_on, departing, to_be_admitted
+from vcjob.core.draft import Draft, Told, begin, is_used_up
 from vcjob.core.facts import PodFacts, PodPhase
 from vcjob.core.indices import IndexSet
 from vcjob.core.minimum_first import held_back
@@ -25,7 +26,14 @@ from vcjob.core.occurrences import has_policies, occurrences
 from vcjob.core.orders import obey
 from vcjob.core.phases import advance, count_pods
 from vcjob.core.reasons import Trouble, unschedulable, waiting_reason
-from vcjob.core.replicas import BATCH, note_done, places_to_fill, pods_to_remove, take_stock
+from vcjob.core.replicas import (
+    BATCH,
+    note_done,
+    places_to_fill,
+    pods_to_remove,
+    still_there,
+    take_stock,
+)
 from vcjob.core.status import difference, only_informs, status_of
 from vcjob.core.supporting import Remove, Step, group_steps, steps
 from vcjob.core.surroundings import Surroundings, is_unreadable, trouble_of
@@ -159,19 +167,41 @@ def _explain(
             _tell(draft, why)
         else:
             draft.reason, draft.message = "", ""
-    elif draft.phase is Phase.RESTARTING and blocked:
-        draft.reason, draft.message = blocked.reason, blocked.message
-    elif draft.phase is before is Phase.RESTARTING and not draft.killed:
-        why = unschedulable(draft, around.group)
-        if why and _group_phase(draft, around.group) == "Pending":  # the room went to others
-            _tell(draft, why)
+    elif draft.phase is Phase.RESTARTING and not is_used_up(draft):
+        _explain_restart(draft, before, around, blocked, admitted=admitted)
+    elif draft.phase in ENDING:
+        draft.message += departing(*still_there(draft), to="end")
+
+
+def _explain_restart(
+    draft: Draft, before: Phase, around: Surroundings, blocked: Trouble | None, *, admitted: bool
+) -> None:
+    """Say what keeps the new pods from coming: first the old ones, then room for the new."""
+    leaving = departing(*still_there(draft), to="go")
+    waits = draft.phase is before and not draft.killed and not admitted and not leaving
+    asked = waits and _group_phase(draft, around.group) == "Pending"  # the room went to others
+    why = blocked or (unschedulable(draft, around.group) if asked else None)
+    if why:
+        state, clause = draft.job.status.state, cannot_go_on(why.message)
+        if why.event and not (state.reason == why.reason and state.message.endswith(clause)):
+            draft.tell(why.event, why.reason, why.message)
+        draft.reason, draft.message = why.reason, draft.message + clause
+        return
+    if draft.reason not in _ACTIONS:  # something stood in the way until now
+        draft.reason = str(Action.RESUME_JOB) if draft.state.resumed else str(Phase.RESTARTING)
+    draft.message += leaving
+    if waits:
+        draft.message += to_be_admitted(draft.job.spec.queue or "default")
+
+
+_ACTIONS = frozenset(map(str, Action))
 
 
 def _tell(draft: Draft, why: Trouble) -> None:
-    told = (draft.job.status.state.reason, draft.job.status.state.message)
-    if why.event and told != (why.reason, why.message):
+    state = draft.job.status.state
+    if why.event and not why.is_told_by(state.reason, state.message):
         draft.tell(why.event, why.reason, why.message)
-    draft.reason, draft.message = why.reason, why.message
+    draft.reason, draft.message = why.reason, why.sentence
 
 
 def _group_phase(draft: Draft, group: Object | None) -> str:

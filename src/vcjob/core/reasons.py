@@ -8,9 +8,10 @@ from vcjob.api.names import MINIMUM_FIRST
 from vcjob.api.types import Job, Object
 from vcjob.core.actions import Phase
 from vcjob.core.draft import Draft
-from vcjob.core.facts import PodPhase
 from vcjob.core.indices import IndexSet
+from vcjob.core.lagging import lagging, progress, unable, unsteady, why_not
 from vcjob.core.minimum_first import NOT_HELD
+from vcjob.core.waiting import readiness
 
 PLUGIN_WARNING = "PluginWarning"
 """Reason of Events about what plugins warn of; ``validate`` tells the same."""
@@ -20,11 +21,30 @@ MALFORMED = "Malformed"
 
 
 class Trouble(msgspec.Struct, frozen=True):
-    """A reason in one word and a sentence, and the type of the Event it becomes ("" for none)."""
+    """A reason in one word and a sentence, and the type of the Event it becomes ("" for none).
+
+    ``standing`` goes on with the sentence in the status: how many pods, for example. It changes
+    with each pod, so that no Event is made of it.
+    """
 
     reason: str
     message: str
     event: str = "Warning"
+    standing: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """The whole of it."""
+        return self.message + self.standing
+
+    def is_told_by(self, reason: str, message: str) -> bool:
+        """Whether a status with this reason and message says so already, whatever the standing."""
+        rest = message.removeprefix(self.message)
+        same = message.startswith(self.message) and (not rest or rest.startswith(_BREAKS))
+        return reason == self.reason and same
+
+
+_BREAKS = (": ", "; ")
 
 
 def waiting_reason(
@@ -44,17 +64,33 @@ def waiting_reason(
         return impossible
     if draft.phase is Phase.PENDING and not admitted:
         return _gang(draft, group)
-    failing = _failing(draft)
-    if failing:
-        return failing
+    late = lagging(draft, waiting, held)
+    if late or draft.phase is Phase.PENDING:
+        standing = [progress(draft, waiting, late), why_not(draft, late)]
+    else:
+        standing = []
+    order = [_order(draft.job, waiting)] if waiting else []
+    if facts := unable(draft, late):
+        why = f"pod {facts.name} cannot start: {facts.failing}"
+        return Trouble("PodsNotStarting", why, standing=_after("; ", standing[:1] + order))
+    if facts := unsteady(draft):
+        why = f"pod {facts.name} does not keep running: {facts.failing}"
+        return Trouble("PodsFailing", why, standing=_after("; ", standing + order))
     if waiting:
-        why = [_order(draft.job, waiting), *([_beyond_minimum(held)] if held else [])]
-        return Trouble("DependsOn", "; ".join(why), "Normal")
+        why = "; ".join([*order, *([_beyond_minimum(held)] if held else [])])
+        standing.insert(0, readiness(draft, waiting))
+        return Trouble("DependsOn", why, "Normal", _after("; ", standing))
     if held:
-        return Trouble("MinimumFirst", _beyond_minimum(held), "Normal")
-    if draft.phase is Phase.PENDING:
-        return Trouble("PodsNotRunning", "waiting for pods to run", "")
+        return Trouble("MinimumFirst", _beyond_minimum(held), "Normal", _after("; ", standing))
+    if standing:
+        return Trouble("PodsNotRunning", "waiting for pods to run", "", _after(": ", standing))
     return None
+
+
+def _after(break_: str, clauses: list[str]) -> str:
+    """Clauses as the end of a sentence; those that are empty are left out."""
+    said = [clause for clause in clauses if clause]
+    return break_ + "; ".join(said) if said else ""
 
 
 def _beyond_minimum(held: Mapping[str, IndexSet]) -> str:
@@ -115,15 +151,3 @@ def _newest_condition(group: Object | None) -> Object | None:
         return None
     newest: Object = max(true, key=lambda one: one.get("lastTransitionTime") or "")
     return newest if newest.get("type") != "Scheduled" else None
-
-
-def _failing(draft: Draft) -> Trouble | None:
-    """A pod that cannot start, for example because its image cannot be had."""
-    for name, pods in draft.observed.tasks.items():
-        if not (pods.failing and draft.phase is Phase.PENDING):
-            continue
-        index = min(pods.failing)
-        facts = draft.observed.pods[name, index]
-        if facts.phase is PodPhase.PENDING:
-            return Trouble("PodsNotStarting", f"pod {facts.name} cannot start: {facts.failing}")
-    return None

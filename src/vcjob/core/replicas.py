@@ -5,7 +5,7 @@ Succeeded is not made again though somebody deletes it, hence ``done``; one that
 was evicted, hence ``alive``: both are recorded in the status (core/state.py).
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from vcjob.core.actions import ACTIVE
 from vcjob.core.draft import Draft
@@ -56,6 +56,23 @@ def pods_to_remove(draft: Draft) -> tuple[PodFacts, ...]:
                 return tuple(chosen)
             chosen.append(draft.observed.pods[name, index])
     return tuple(chosen)
+
+
+def still_there(draft: Draft) -> tuple[int, Iterator[str]]:
+    """How many pods are to go and have not yet, and their names.
+
+    While the Job is being stopped those that have ended stay; a restart may replace them, too.
+    """
+    leaving: dict[str, IndexSet] = {}
+    for name, pods in draft.observed.tasks.items():
+        if draft.phase in ACTIVE:
+            leaving[name] = draft.condemned(name, pods) | pods.at(PodPhase.TERMINATING)
+        else:
+            leaving[name] = pods.slots - pods.at(PodPhase.SUCCEEDED, PodPhase.FAILED)
+    names = (
+        draft.observed.pods[name, index].name for name, some in leaving.items() for index in some
+    )
+    return sum(map(len, leaving.values())), names
 
 
 def places_to_fill(

@@ -3,7 +3,7 @@
 from vcjob.api.types import Job
 from vcjob.core.draft import Draft
 from vcjob.core.facts import PodPhase
-from vcjob.core.indices import NO_INDICES
+from vcjob.core.indices import NO_INDICES, IndexSet
 from vcjob.core.podgroup import task_minimum
 
 
@@ -40,10 +40,28 @@ def _has_begun(draft: Draft, name: str) -> bool:
     )
 
 
+def readiness(draft: Draft, waiting: frozenset[str]) -> str:
+    """How many pods of the tasks that others wait for are ready, one clause for each such task."""
+    tasks = draft.job.spec.tasks
+    asked = {
+        name
+        for task in tasks
+        if task.name in waiting and task.depends_on
+        for name in task.depends_on.name
+    }
+    said = [
+        f"{len(_ready(draft, task.name))} of {task.min_available} pods of {task.name} are ready"
+        for task in tasks
+        if task.name in asked and task.min_available and not _is_ready(draft, task.name)
+    ]
+    return "; ".join(said)
+
+
 def _is_ready(draft: Draft, name: str) -> bool:
     task = next(task for task in draft.job.spec.tasks if task.name == name)
-    if not task.min_available:
-        return True
+    return not task.min_available or len(_ready(draft, name)) >= task.min_available
+
+
+def _ready(draft: Draft, name: str) -> IndexSet:
     pods = draft.observed.task(name)
-    ready = pods.ready | pods.at(PodPhase.SUCCEEDED) | draft.done.get(name, NO_INDICES)
-    return len(ready) >= task.min_available
+    return pods.ready | pods.at(PodPhase.SUCCEEDED) | draft.done.get(name, NO_INDICES)

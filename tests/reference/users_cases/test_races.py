@@ -541,11 +541,17 @@ def test_p98_pods_beyond_the_minimum_are_made_once_it_runs(crash: bool) -> None:
         assert await world.pod_names() == FIRST
         status = await world.status("lc")
         assert status["state"]["phase"] == "Pending"
-        assert status["state"]["message"].endswith(": 4 of task worker")
+        assert status["state"]["message"].endswith(
+            ": 4 of task worker; 1 of 6 pods has started, 2 are needed"
+        )
         await world.run_pod(FIRST[1])
         await settle()
         assert await world.pod_names() == ALL
         assert await world.phase("lc") == "Running"
+        message = (await world.status("lc"))["state"]["message"]
+        assert message == "waiting for pods to run: 2 of 6 pods have started"
+        await world.run_pending()
+        await settle()
         assert "message" not in (await world.status("lc"))["state"]
 
     simulated(story)

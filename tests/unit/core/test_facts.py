@@ -101,17 +101,42 @@ def test_whether_a_pod_ended_by_itself(status: Any, metadata: Any, how: Any, evi
 
 
 @pytest.mark.parametrize(
-    ("reason", "failing"),
-    [("ImagePullBackOff", "ImagePullBackOff"), ("ContainerCreating", ""), ("", "")],
+    ("reason", "message", "failing"),
+    [
+        ("ImagePullBackOff", "", "ImagePullBackOff"),
+        ("ErrImagePull", "no\n such  image.", "ErrImagePull: no such image"),
+        ("CrashLoopBackOff", "back-off 10s", "CrashLoopBackOff"),
+        ("CreateContainerError", "x" * 400, f"CreateContainerError: {'x' * 299}…"),
+        ("ContainerCreating", "", ""),
+        ("", "", ""),
+    ],
 )
-def test_why_a_container_cannot_start(reason: str, failing: str) -> None:
+def test_why_a_container_cannot_start(reason: str, message: str, failing: str) -> None:
     waiting = {
         "phase": "Pending",
-        "containerStatuses": [{"state": {"waiting": {"reason": reason}}}],
+        "containerStatuses": [{"state": {"waiting": {"reason": reason, "message": message}}}],
     }
     facts = pod_facts(pod(waiting))
     assert facts
     assert facts.failing == failing
+
+
+@pytest.mark.parametrize(
+    ("condition", "phase", "unscheduled"),
+    [
+        ({"status": "False", "reason": "Unschedulable", "message": "no room."}, "Pending",
+         "no room"),
+        ({"status": "False", "reason": "SchedulingGated"}, "Pending", "SchedulingGated"),
+        ({"status": "False"}, "Pending", "no reason given"),
+        ({"status": "False", "message": "no room"}, "Failed", ""),
+        ({"status": "True"}, "Pending", ""),
+        ({"type": "Ready", "status": "False", "message": "not yet"}, "Pending", ""),
+    ],
+)  # fmt: skip
+def test_why_a_pod_has_no_node(condition: Object, phase: str, unscheduled: str) -> None:
+    facts = pod_facts(pod({"phase": phase, "conditions": [{"type": "PodScheduled", **condition}]}))
+    assert facts
+    assert facts.unscheduled == unscheduled
 
 
 def terminated(code: int, reason: str) -> Object:

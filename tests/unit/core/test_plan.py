@@ -179,3 +179,88 @@ def test_a_record_that_only_informs_may_come_later() -> None:
     assert [facts.name for facts in scaled.remove] == ["j-w-2"]
     assert recorded_later(scaled, status) is None, "else our own deletion looks like an eviction"
     assert recorded_later(planned(around=Surroundings()), {}) is None, "it changes the phase"
+
+
+WHY = "a Command asked for it"
+OLD = [pod(0, PodPhase.RUNNING), pod(1, PodPhase.TERMINATING), pod(2, PodPhase.FAILED)]
+TWO_END = "; waiting for 2 pods to end: j-w-0, j-w-1"
+BLOCKED = Surroundings(queue_exists=False)
+NO_QUEUE = (
+    '; it cannot go on: the queue "default" does not exist: create it, or name another in '
+    "spec.queue"
+)
+NO_ROOM = {
+    **WAITING,
+    "status": {
+        "phase": "Pending",
+        "conditions": [{"type": "Unschedulable", "status": "True", "message": "no room"}],
+    },
+}
+
+
+def said(found: Plan, status: Object) -> tuple[str, str]:
+    state = merge_patch(status, found.record or {})["state"]
+    return state["reason"], state["message"]
+
+
+@pytest.mark.parametrize(
+    ("phase", "before", "reason", "message"),
+    [
+        ("Aborting", "", "Some", WHY + TWO_END),
+        ("Aborting", TWO_END.replace("2", "7"), "Some", WHY + TWO_END),
+        ("Completing", "", "Some", WHY + TWO_END),
+        ("Terminating", "", "Some", WHY + TWO_END),
+        ("Restarting", "", "Restarting", f"{WHY}; waiting for 3 pods to go: j-w-0, j-w-1, j-w-2"),
+    ],
+)
+def test_how_many_old_pods_are_still_there(
+    phase: str, before: str, reason: str, message: str
+) -> None:
+    status = at(phase, version=1)
+    status["state"] |= {"reason": "Some", "message": WHY + before}
+    found = planned(*OLD, status=status)
+    assert said(found, status) == (reason, message)
+    assert found.tell == ()
+    status = merge_patch(status, found.record)
+    found = planned(OLD[2], status=status)
+    if phase == "Restarting":
+        assert said(found, status)[1] == f"{WHY}; waiting for 1 pod to go: j-w-2"
+    else:
+        assert said(found, status) == ("Some", WHY), "it has ended, for the same reason"
+
+
+def test_a_restart_says_what_keeps_its_new_pods_from_coming() -> None:
+    status = at("Restarting", version=1)
+    status["state"] |= {"reason": "RestartJob", "message": f"{WHY}; attempt 2 of 3 begins"}
+    course = [
+        (BLOCKED, "QueueNotFound", NO_QUEUE, 1),
+        (BLOCKED, "QueueNotFound", NO_QUEUE, 0),
+        (Surroundings(), "Restarting", '; waiting to be admitted by the queue "default"', 0),
+        (Surroundings(group=NO_ROOM), "PodGroupPending",
+         "; it cannot go on: PodGroup of j is unschedulable: no room", 1),
+        (Surroundings(group=NO_ROOM), "PodGroupPending",
+         "; it cannot go on: PodGroup of j is unschedulable: no room", 0),
+    ]  # fmt: skip
+    for around, reason, end, events in course:
+        found = planned(status=status, around=around)
+        assert said(found, status) == (reason, f"{WHY}; attempt 2 of 3 begins{end}")
+        assert len(found.tell) == events
+        status = merge_patch(status, found.record or {})
+    assert phase_of(planned(status=status)) == "Pending"
+
+
+def test_a_job_that_fails_for_its_retries_says_so_whatever_else_is_missing() -> None:
+    policies = [{"event": "PodFailed", "action": "RestartJob"}]
+    running, claim = pod(0, PodPhase.RUNNING), Surroundings(absent_claims=("data",))
+    status = at("Running")
+    for phase in ("Restarting", "Failed"):
+        found = planned(
+            running, pod(1, PodPhase.FAILED), status=status, around=claim,
+            policies=policies, maxRetry=1,
+        )  # fmt: skip
+        assert phase_of(found) == phase
+        status = merge_patch(status, found.record)
+    assert status["state"]["reason"] == "MaxRetry"
+    assert status["state"]["message"] == (
+        "pod j-w-1 failed (policy for PodFailed); that was the last of 1 attempt (maxRetry)"
+    )
