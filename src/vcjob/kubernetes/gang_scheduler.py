@@ -32,6 +32,7 @@ from vcjob.core.scheduling.setbacks import (
     taken_back,
     taken_back_before_start,
 )
+from vcjob.core.scheduling.undone import Undone
 from vcjob.kubernetes.gang_watching import GangWatching
 from vcjob.kubernetes.gang_writing import AT_ONCE, GangWriter
 
@@ -73,6 +74,7 @@ class GangScheduler:
         self._writer = GangWriter(cluster, self._books)
         self._watching = GangWatching(cluster, everything, self._books, self._clock, self._forget)
         self._setbacks = Setbacks(grace)
+        self._undone = Undone()
         self._clearing: set[Key] = set()
         self._deleted: set[str] = set()
         self._told_at: dict[str, float] = {}
@@ -96,6 +98,7 @@ class GangScheduler:
 
     def _forget(self, uid: str) -> None:
         self._setbacks.forget(uid)
+        self._undone.forget(uid)
         self._told_at.pop(uid, None)
 
     async def _schedule(self) -> None:
@@ -124,7 +127,7 @@ class GangScheduler:
 
     def _next_due(self) -> float | None:
         setback = self._setbacks.next_due(only_pauses=bool(self._clearing))
-        times = (self._again_at, setback, self._books.next_due())
+        times = (self._again_at, setback, self._undone.next_due(), self._books.next_due())
         return min((when for when in times if when is not None), default=None)
 
     def _look_again(self, when: float) -> None:
@@ -139,12 +142,18 @@ class GangScheduler:
         for key in changed:
             gang = ledger.gangs.get(key)
             self._setbacks.note(key, gang, now)
-            if gang is not None and is_taken_back(gang) and is_clearing(gang):
+            if gang is None or gang.group is None:
+                continue
+            if (times := self._undone.note(gang.uid, gang.phase, now)) > 1:
+                _log.warning(
+                    "gang %s/%s: somebody else undid what was decided, %d times by now", *key, times
+                )
+            if is_taken_back(gang) and is_clearing(gang):
                 self._clearing.add(key)
         if self._again_at is not None and self._again_at <= now:
             self._again_at = None
             books.room_grew = True
-        books.room_grew |= self._setbacks.end_pauses(now)
+        books.room_grew |= self._setbacks.end_pauses(now) | self._undone.end_pauses(now)
         books.look_for_overlooked(changed, now)
         await self._clear(now)
         await self._take_back(now)
@@ -166,7 +175,10 @@ class GangScheduler:
         """Let go what may start, of the most urgent gangs first."""
         books, ledger = self._books, self._books.ledger
         to_bind, ledger.to_bind = ledger.to_bind.keys() & ledger.gangs.keys(), {}
+        if not to_bind:
+            return
         leftover = books.leftover()
+        to_bind -= {key for key, _ in books.fitting_no_more()}
         for key in books.by_urgency(to_bind):
             if key in ledger.gangs:
                 await self._attempt(key, self._let_go(ledger.gangs[key], leftover))
@@ -184,7 +196,7 @@ class GangScheduler:
             self._look_again(self._clock.now() + _RETRY_SECONDS)
 
     async def _admit(self, now: float) -> None:
-        answers = list(self._books.answers(self._setbacks.put_off))
+        answers = list(self._books.answers(self._put_off))
 
         async def write(answer: tuple[Key, Gang, Wait | None]) -> None:
             key, gang, wait = answer
@@ -194,11 +206,19 @@ class GangScheduler:
                 self._told_at.pop(gang.uid, None)
                 status = admitted(gang.name, now)
             if status:
-                await self._attempt(key, self._writer.write_status(key, gang.uid, status))
+                await self._attempt(key, self._write(key, gang.uid, status))
 
         failures = await for_each(answers, write, at_once=AT_ONCE)
         if failures:
             raise failures[0]  # a fault: what the cluster refuses was dealt with
+
+    def _put_off(self, gang: Gang) -> Wait | None:
+        return self._setbacks.put_off(gang) or self._undone.put_off(gang)
+
+    async def _write(self, key: Key, uid: str, status: Object) -> None:
+        """Write a PodGroup's status, and remember it: somebody else may not leave it so."""
+        await self._writer.write_status(key, uid, status)
+        self._undone.decided(uid, status["phase"])
 
     def _waits(self, key: Key, gang: Gang, wait: Wait, now: float) -> Object | None:
         """The status of a gang that waits; None if it says so already, or did a moment ago."""
@@ -223,8 +243,10 @@ class GangScheduler:
         gang = self._books.ledger.gangs.get(key)
         if gang is None or gang.group is None or gang.phase != "Inqueue":
             return
+        if self._undone.is_paused(gang.uid):
+            return  # and nothing of it is let go, as it does not fit
         group, name = gang.group, gang.name
-        await self._writer.write_status(key, gang.uid, pending(wait, now))
+        await self._write(key, gang.uid, pending(wait, now))
         event = Told("Warning", TAKEN_BACK, taken_back_before_start(name, wait))
         await self._writer.tell(group, event, now)
 
@@ -248,7 +270,7 @@ class GangScheduler:
         assert gang.group is not None
         message = taken_back(gang.name, gang, self._setbacks.grace)
         uid, wait = gang.uid, Wait(TAKEN_BACK, message)
-        await self._writer.write_status(key, uid, pending(wait, now))
+        await self._write(key, uid, pending(wait, now))
         self._setbacks.take_back(key, uid, now)
         self._clearing.add(key)
         await self._writer.tell(gang.group, Told("Warning", TAKEN_BACK, message), now)
@@ -271,4 +293,4 @@ class GangScheduler:
     async def _show(self, key: Key, gang: BookedGang) -> None:
         """Write phase and counts of an admitted gang where they have changed."""
         if status := progress(gang):
-            await self._writer.write_status(key, gang.uid, status)
+            await self._write(key, gang.uid, status)

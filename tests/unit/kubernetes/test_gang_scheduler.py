@@ -733,3 +733,33 @@ def test_bits_of_room_are_kept_free_while_a_minimum_waits_to_see_them_grow() -> 
         assert await world.phase("small") == "Inqueue"
 
     play(scenario)
+
+
+async def insist(world: World, phase: str) -> None:
+    """Be somebody who wants every PodGroup to say a phase, at once and always."""
+    async for event in world.store.watch(POD_GROUP, "0"):
+        group = event.object
+        if (group.get("status") or {}).get("phase", "Pending") != phase:
+            place = (group["metadata"]["namespace"], group["metadata"]["name"])
+            await world.store.patch(POD_GROUP, *place, {"status": {"phase": phase}})
+
+
+@pytest.mark.parametrize(("cpus", "phase"), [("2", "Pending"), ("1", "Inqueue")])
+def test_two_who_undo_each_other_s_decisions_do_so_ever_more_seldom(cpus: str, phase: str) -> None:
+    async def scenario(world: World) -> None:
+        await world.nodes(cpus)
+        other = asyncio.create_task(insist(world, phase))
+        await world.job("lc", task("worker", 2))
+        before = world.store.version
+        await world.advance(600)
+        assert world.store.version - before < 100, "two writes and an Event a minute, and the start"
+        assert await world.let_go() == set(), "what does not fit is not let go, whoever admits it"
+        other.cancel()
+        grown = {"status": {"allocatable": {"cpu": "2"}}}
+        await world.store.patch(NODE, "", "node-0", grown, subresource="status")
+        await world.advance(60)
+        await world.pods("lc")
+        assert await world.bind() == 2
+        assert await world.phase("lc") == "Running"
+
+    play(scenario)
