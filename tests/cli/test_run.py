@@ -1,6 +1,7 @@
 """``vcjob run`` from outside: exit codes and what stands beside them."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -265,6 +266,73 @@ def test_one_interrupt_ends_pods_gracefully_with_130(tmp_path: Path) -> None:
     assert ended.code == 130, ended
     assert ended.lines("worker-0") == ["bye"]
     assert "demo: Terminated" in ended.out
+
+
+CHATTY = ("sh", "-c", "trap 'echo bye; exit 0' TERM; while :; do echo ready; sleep 0.02; done")
+
+
+def kept_output(directory: Path) -> str:
+    """What the only pod of the only run printed, by its file."""
+    [log] = directory.glob("state/vcjob/runs/*/logs/*/*/0.log")
+    return log.read_text()
+
+
+@pytest.mark.local
+def test_a_hang_up_that_is_heard_of_twice_ends_pods_gracefully(tmp_path: Path) -> None:
+    slow = ("sh", "-c", OBEYS[2].replace("echo bye", "sleep 1; echo bye"))
+    process = start(tmp_path, "run", write(tmp_path, job("demo", task("worker", slow))))
+    assert process.stdout is not None
+    assert process.stderr is not None
+    assert process.stdout.readline() == b"worker-0 | ready\n"
+    process.send_signal(signal.SIGHUP)
+    while b"interrupt again" not in process.stderr.readline():
+        assert process.poll() is None
+    process.send_signal(signal.SIGHUP)
+    ended = Ended(process)
+    assert (ended.code, ended.lines("worker-0")) == (130, ["bye"]), ended
+
+
+@pytest.mark.local
+def test_a_terminal_that_is_closed_ends_pods_gracefully(tmp_path: Path) -> None:
+    master, terminal = os.openpty()
+    manifest = write(tmp_path, job("demo", task("worker", CHATTY)))
+    process = start(tmp_path, "run", manifest, stdout=terminal)
+    os.close(terminal)
+    shown = b""
+    while b"ready" not in shown:
+        shown += os.read(master, 1024)
+    os.close(master)
+    ended = Ended(process)
+    assert ended.code == 130, ended
+    assert "Traceback" not in ended.err
+    assert kept_output(tmp_path).endswith("bye\n")
+
+
+@pytest.mark.local
+def test_an_interrupt_that_also_ends_the_reader_ends_pods_gracefully(tmp_path: Path) -> None:
+    process = start(tmp_path, "run", write(tmp_path, job("demo", task("worker", CHATTY))))
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"worker-0 | ready\n"
+    process.stdout.close()  # as of `vcjob run … | tee log`
+    process.send_signal(signal.SIGINT)
+    assert process.stderr is not None
+    with process.stderr:
+        errors = process.stderr.read().decode()
+    assert process.wait() == 130, errors
+    assert kept_output(tmp_path).endswith("bye\n")
+
+
+@pytest.mark.local
+def test_started_with_nohup_a_run_outlives_its_terminal(tmp_path: Path) -> None:
+    until_told = ("sh", "-c", "echo ready; until [ -e /meet/go ]; do sleep 0.02; done")
+    manifest = write(tmp_path, job("demo", task("worker", until_told)))
+    process = start(tmp_path, "run", "-v", f"{tmp_path}:/meet", manifest, before="trap '' HUP")
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"worker-0 | ready\n"
+    process.send_signal(signal.SIGHUP)
+    (tmp_path / "go").touch()
+    ended = Ended(process)
+    assert ended.code == 0, ended
 
 
 @pytest.mark.local

@@ -205,11 +205,12 @@ def test_detached_it_keeps_nothing_open_that_its_caller_waits_for(service: Servi
     assert service.vcjob("status").code == 0
 
 
-def test_in_the_foreground_a_signal_ends_it(service: Service) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
+def test_in_the_foreground_a_signal_ends_it(service: Service, number: signal.Signals) -> None:
     process = start(service.directory, "engine", "start")
     assert process.stderr is not None
     assert b"serves at https://127.0.0.1:" in process.stderr.readline()
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     assert Ended(process).code == 0
 
 

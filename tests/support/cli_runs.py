@@ -22,14 +22,15 @@ def start(
     *arguments: str | Path,
     stdout: int | IO[bytes] = subprocess.PIPE,
     redirection: str = "",
+    before: str = "",
 ) -> subprocess.Popen[bytes]:
     """Start ``vcjob`` in ``directory``, with its output in pipes unless told otherwise.
 
-    ``redirection`` is a shell's (``>&-``).
+    ``redirection`` is a shell's (``>&-``), and so is what happens ``before`` (``trap '' HUP``).
     """
     command = [sys.executable, "-m", "vcjob", *map(str, arguments)]
     return subprocess.Popen(
-        ["sh", "-c", f'exec "$@" {redirection}', "sh", *command],
+        ["sh", "-c", f'{before}\nexec "$@" {redirection}', "sh", *command],
         cwd=directory,
         env=environment(directory),
         stdin=subprocess.DEVNULL,

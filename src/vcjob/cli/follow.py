@@ -7,7 +7,12 @@ Everything that can happen (a Job or an Event changed, a signal, the time is up,
 comes through one queue to one loop, so that no two of them race.
 
 The first Ctrl-C (or SIGTERM, SIGHUP) terminates the Jobs as a TerminateJob Command does, with their
-pods' grace periods; the second ends everything at once.
+pods' grace periods; the second ends everything at once. So does a reader that goes away (``head``),
+unless it was interrupted with us (``tee``).
+
+A terminal that is closed is heard of several times: from the kernel, from the shell and by writes
+that fail. So a hang-up never counts as the second signal. Where SIGHUP was ignored from the start
+(``nohup``) it does nothing.
 """
 
 import asyncio
@@ -29,11 +34,12 @@ from vcjob.core.actions import Action
 from vcjob.core.reasons import PLUGIN_WARNING
 
 _TICK_SECONDS = 0.2
-_STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class _Happening(Enum):
     STOP_SIGNAL = auto()
+    HANG_UP = auto()
     TIME_IS_UP = auto()
     TICK = auto()
 
@@ -84,8 +90,11 @@ class Follower:
             self._jobs[job["metadata"]["uid"]] = Job.of(job)
         lost.add_done_callback(self._on_lost)
         loop = asyncio.get_running_loop()
-        for number in _STOP_SIGNALS:
-            loop.add_signal_handler(number, self._happenings.put_nowait, _Happening.STOP_SIGNAL)
+        signals = dict.fromkeys(_STOP_SIGNALS, _Happening.STOP_SIGNAL)
+        if _ends_by_hang_up():
+            signals[signal.SIGHUP] = _Happening.HANG_UP
+        for number, happening in signals.items():
+            loop.add_signal_handler(number, self._happenings.put_nowait, happening)
         try:
             async with asyncio.TaskGroup() as group:
                 tasks = [
@@ -99,13 +108,13 @@ class Follower:
                 for task in tasks:
                     task.cancel()
         finally:
-            for number in _STOP_SIGNALS:
+            for number in signals:
                 loop.remove_signal_handler(number)
         ended = list(self._jobs.values())
         return Ending(ended, code, time.monotonic() - self._started, not self._all_over())
 
     async def _until_ended(self) -> ExitCode:
-        stop_signals = 0
+        stop_signals, was_broken = 0, False
         while True:
             happening = await self._happenings.get()
             match happening:
@@ -115,9 +124,15 @@ class Follower:
                     self._on_event(obj)
                 case _Happening.TICK:
                     self._screen.flush()
-                    if self._screen.broken:
-                        self._screen.note(f"{self._screen.broken}; stopping at once")
-                        return ExitCode.FAILED
+                    if self._screen.broken and self._screen.on_terminal:
+                        if _ends_by_hang_up():
+                            self._happenings.put_nowait(_Happening.HANG_UP)
+                    elif self._screen.broken and not stop_signals:
+                        # What interrupted the reader may reach us a moment later.
+                        if was_broken:
+                            self._screen.note(f"{self._screen.broken}; stopping at once")
+                            return ExitCode.FAILED
+                        was_broken = True
                     self._screen.status(
                         status_line(list(self._jobs.values()), time.monotonic() - self._started)
                     )
@@ -126,7 +141,9 @@ class Follower:
                     await self._terminate("the time-out of vcjob run")
                 case _Happening.TIME_IS_UP:
                     pass  # what still runs is being stopped
-                case _Happening.STOP_SIGNAL:
+                case _Happening.HANG_UP if stop_signals:
+                    pass
+                case _Happening.STOP_SIGNAL | _Happening.HANG_UP:
                     stop_signals += 1
                     if stop_signals > 1:
                         self._screen.note("interrupted again: stopping at once")
@@ -206,6 +223,11 @@ class Follower:
     async def _time_out(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
         self._happenings.put_nowait(_Happening.TIME_IS_UP)
+
+
+def _ends_by_hang_up() -> bool:
+    """Whether whoever started us wants us to end when the terminal is closed (not ``nohup``)."""
+    return signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN
 
 
 def _all_final(jobs: Iterable[Job]) -> bool:

@@ -5,10 +5,11 @@ stand above the status line).
 """
 
 import contextlib
+import io
 import os
 import sys
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import IO, TYPE_CHECKING, Protocol, Self
 
 from vcjob.cli.podtext import colour_of, decode, for_terminal
 
@@ -22,10 +23,15 @@ _REDRAWS_A_SECOND = 8
 class Screen(Protocol):
     """Shows a run. Use it as a context manager; on leaving, everything has been written.
 
-    ``broken`` says why nothing can be shown any more (the reader is gone, the disk is full).
+    ``broken`` says why nothing can be shown any more (the reader is gone, the disk is full);
+    ``on_terminal``: then it is the terminal that is gone.
     """
 
-    broken: str
+    on_terminal: bool
+
+    @property
+    def broken(self) -> str:
+        """Why nothing can be shown any more, empty as long as it can."""
 
     def __enter__(self) -> Self:
         """Start drawing."""
@@ -54,9 +60,10 @@ def open_screen(label_width: int) -> Screen:
     if sys.stdout.isatty():
         from rich.console import Console
 
-        console = Console(highlight=False, markup=False, emoji=False)
+        output = _Unbreakable(sys.stdout)
+        console = Console(file=output, highlight=False, markup=False, emoji=False)
         if not console.is_dumb_terminal:
-            return _LiveScreen(console, label_width)
+            return _LiveScreen(console, output, label_width)
     return _PlainScreen(label_width)
 
 
@@ -67,6 +74,7 @@ class _PlainScreen:
         self.broken = ""
         self._width = label_width
         self._output = sys.stdout.buffer
+        self.on_terminal = self._output.isatty()
 
     def __enter__(self) -> Self:
         return self
@@ -80,8 +88,9 @@ class _PlainScreen:
 
     def note(self, text: str) -> None:
         self.flush()
-        # Who closed standard error does not want to hear us; the run goes on without notes.
-        with contextlib.suppress(BrokenPipeError):
+        # Nobody hears us where standard error is closed, full or a terminal that is gone; the run
+        # goes on without notes.
+        with contextlib.suppress(OSError):
             print(f"vcjob: {text}", file=sys.stderr, flush=True)
 
     def status(self, text: str) -> None:
@@ -101,21 +110,71 @@ class _PlainScreen:
         try:
             yield
         except OSError as error:
-            self.broken = f"output cannot be written: {error.strerror}"
-            # What is buffered would fail again at each flush, the last time at Python's exit.
-            nowhere = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(nowhere, self._output.fileno())
-            os.close(nowhere)
+            self.broken = _why_broken(error)
+            _send_nowhere(self._output)
+
+
+class _Unbreakable(io.TextIOBase):
+    """A terminal to write to that may go at any time, also while another thread redraws it."""
+
+    def __init__(self, terminal: IO[str]) -> None:
+        self.broken = ""
+        self._terminal = terminal
+
+    @property
+    def encoding(self) -> str:
+        """That of the terminal."""
+        return self._terminal.encoding
+
+    def isatty(self) -> bool:
+        """Whether it was a terminal when we began."""
+        return True
+
+    def fileno(self) -> int:
+        """The terminal's descriptor."""
+        return self._terminal.fileno()
+
+    def write(self, text: str) -> int:
+        """Write to the terminal as long as it is there."""
+        with self._until_broken():
+            self._terminal.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        """Have the terminal show it."""
+        with self._until_broken():
+            self._terminal.flush()
+
+    @contextlib.contextmanager
+    def _until_broken(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            self.broken = _why_broken(error)
+            _send_nowhere(self._terminal)
+
+
+def _why_broken(error: OSError) -> str:
+    return f"output cannot be written: {error.strerror}"
+
+
+def _send_nowhere(output: IO[str] | IO[bytes]) -> None:
+    """What is buffered would fail again at each flush, the last time at Python's exit."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, output.fileno())
+    os.close(nowhere)
 
 
 class _LiveScreen:
     """A terminal: coloured labels, and one status line that stays below the output."""
 
-    def __init__(self, console: "Console", label_width: int) -> None:
+    on_terminal = True
+
+    def __init__(self, console: "Console", output: _Unbreakable, label_width: int) -> None:
         from rich.live import Live
         from rich.text import Text
 
-        self.broken = ""
+        self._output = output
         self._text = Text
         self._console = console
         self._width = label_width
@@ -123,6 +182,10 @@ class _LiveScreen:
         self._live = Live(
             Text(""), console=console, refresh_per_second=_REDRAWS_A_SECOND, transient=True
         )
+
+    @property
+    def broken(self) -> str:
+        return self._output.broken
 
     def __enter__(self) -> Self:
         self._live.start()

@@ -74,7 +74,8 @@ Ready = Callable[[EngineRecord], None]
 def run_service(home: EngineHome, options: ServiceOptions, ready: Ready) -> int:
     """Serve until a signal, and return the exit code: 0 if that was asked for.
 
-    SIGTERM and SIGINT end the pods with their grace periods, a second one or SIGQUIT at once.
+    SIGTERM and SIGINT end the pods with their grace periods, a second one or SIGQUIT at once. So
+    does SIGHUP the first time, unless it was ignored from the start (``nohup``).
     Must be called before an event loop. Raises AlreadyRunning, StateUnusable, MachineCannot,
     PythonNotFound, PortTaken, KubeconfigRefused.
     """
@@ -255,6 +256,9 @@ def _listen_for_signals() -> tuple[asyncio.Event, asyncio.Event]:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop)
     loop.add_signal_handler(signal.SIGQUIT, stop_at_once)
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        # A terminal that is closed is often heard of twice: by the kernel and by the shell.
+        loop.add_signal_handler(signal.SIGHUP, stopping.set)
     return stopping, at_once
 
 
