@@ -130,6 +130,17 @@ def load_job(document: Document, job: Object, plugins: Registry) -> LoadedJob:
     return LoadedJob(document, job, defaulted, tuple(placed))
 
 
+def with_jobs(loaded: Loaded, jobs: Sequence[LoadedJob]) -> Loaded:
+    """The same manifests with other Jobs, in the same order, and their problems."""
+    old = {id(problem) for job in loaded.jobs for problem in job.problems}
+    problems = [problem for problem in loaded.problems if id(problem) not in old]
+    problems += [problem for job in jobs for problem in job.problems]
+    files = list(dict.fromkeys(problem.file for problem in loaded.problems))
+    files += [job.document.file for job in jobs if job.document.file not in files]
+    problems.sort(key=lambda one: (files.index(one.file), one.line, one.column))
+    return msgspec.structs.replace(loaded, jobs=tuple(jobs), problems=tuple(problems))
+
+
 def _duplicates(
     jobs: Sequence[LoadedJob], others: Sequence[LoadedObject], together: bool
 ) -> Iterator[Problem]:

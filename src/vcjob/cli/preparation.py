@@ -10,12 +10,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import click
 import msgspec
 
-from vcjob.api.problems import Path, Problem
+from vcjob.api.problems import Path, Problem, printable
 from vcjob.api.types import Job, Object
-from vcjob.cli.manifests import Loaded, LoadedJob, load_job
+from vcjob.cli.manifests import Loaded, LoadedJob, load_job, with_jobs
 from vcjob.cli.problems import print_problems
 from vcjob.core.blueprint import Blueprint
-from vcjob.core.scale import InvalidScaling, parse_scalings, scale, task_names
+from vcjob.core.scale import InvalidScaling, overruled, parse_scalings, scale, task_names
 from vcjob.local.agent.fields import unsupported
 from vcjob.local.machine_view import MachineView
 from vcjob.local.network.addresses import MOST_PODS
@@ -71,7 +71,10 @@ class Scalings(msgspec.Struct, frozen=True):
 
 
 def apply_scalings(loaded: Loaded, texts: Sequence[str]) -> Scalings:
-    """Apply ``--scale TASK=N`` to every Job that has the task; raises click.UsageError."""
+    """Apply ``--scale TASK=N`` to every Job that has the task; raises click.UsageError.
+
+    What was wrong with such a Job no longer counts: it is checked as it is now.
+    """
     if not texts:
         return Scalings(loaded, [])
     try:
@@ -84,14 +87,21 @@ def apply_scalings(loaded: Loaded, texts: Sequence[str]) -> Scalings:
             f'--scale: no Job has a task "{task}"; there are: {", ".join(sorted(names))}'
         )
     plugins = installed_plugins(third_party=True)
-    changes: list[str] = []
+    changes = [f"--scale: {sentence}" for sentence in overruled(texts)]
     jobs = []
     for job in loaded.jobs:
         own = {task: wanted[task] for task in task_names(job.written) if task in wanted}
         scaled = scale(job.written, own)
-        changes += scaled.changes
+        whose = f"{_shown_name(job)}: " if len(loaded.jobs) > 1 else ""
+        changes += [f"{whose}{printable(change)}" for change in scaled.changes]
         jobs.append(load_job(job.document, scaled.job, plugins))
-    return Scalings(msgspec.structs.replace(loaded, jobs=tuple(jobs)), changes)
+    return Scalings(with_jobs(loaded, jobs), changes)
+
+
+def _shown_name(job: LoadedJob) -> str:
+    metadata = job.defaulted.get("metadata")
+    named = metadata if isinstance(metadata, dict) else {}
+    return printable(str(named.get("name") or named.get("generateName") or "?"))
 
 
 def plugin_problems(jobs: Iterable[LoadedJob], registry: Registry) -> Iterator[Problem]:

@@ -10,7 +10,7 @@ from vcjob.cli.selection import JobNameType, find_job
 from vcjob.cli.target import Target, on_target
 from vcjob.controller.cluster import Conflict
 from vcjob.core.actions import FINAL
-from vcjob.core.scale import InvalidScaling, parse_scalings
+from vcjob.core.scale import InvalidScaling, overruled, parse_scalings
 from vcjob.core.scale import scale as scaled
 
 _MOST_TRIES = 5
@@ -29,6 +29,8 @@ async def scale(target: Target, job: str, scalings: tuple[str, ...]) -> int:
         wanted = parse_scalings(scalings)
     except InvalidScaling as error:
         raise click.UsageError(str(error)) from error
+    for sentence in overruled(scalings):
+        click.echo(f"vcjob: {sentence}", err=True)
     for attempt in range(_MOST_TRIES):
         obj = await find_job(target, job)
         phase = Job.of(obj).status.state.phase

@@ -42,6 +42,14 @@ def parse_scalings(texts: Iterable[str]) -> dict[str, int]:
     return replicas
 
 
+def overruled(texts: Iterable[str]) -> list[str]:
+    """A sentence for each task that several of these readable texts scale to different numbers."""
+    given: dict[str, dict[str, None]] = {}
+    for text in texts:
+        given.setdefault(text.partition("=")[0], {})[text] = None
+    return [f"of {', '.join(own)} the last one counts" for own in given.values() if len(own) > 1]
+
+
 def task_names(job: Object) -> list[str]:
     """The names of a Job's tasks, as defaulting makes them for tasks without one."""
     return [

@@ -5,6 +5,7 @@ import yaml
 
 from vcjob.cli.manifests import Loaded, load
 from vcjob.cli.preparation import (
+    apply_scalings,
     hidden_host_lists,
     more_pods_than_addresses,
     refused_host_paths,
@@ -136,3 +137,39 @@ def test_a_text_that_no_program_can_be_given_is_refused_where_it_stands(
     problems = list(texts_no_program_can_be_given(load([str(manifest)]).jobs))
     assert {problem.path[-len(path) :] for problem in problems} == {path}
     assert not any(problem.warning for problem in problems)
+
+
+def written(directory: Path, name: str, **task: object) -> str:
+    """A file with a Job of one task, worker."""
+    container = {"name": "main", "image": "x", "command": ["true"]}
+    template = {"spec": {"restartPolicy": "Never", "containers": [container]}}
+    job = {
+        "apiVersion": "batch.volcano.sh/v1alpha1",
+        "kind": "Job",
+        "metadata": {"name": name},
+        "spec": {"tasks": [{"name": "worker", "template": template, **task}]},
+    }
+    manifest = directory / f"{name}.yaml"
+    manifest.write_text(yaml.safe_dump(job))
+    return str(manifest)
+
+
+def test_a_scaled_job_is_checked_as_it_is_then(tmp_path: Path) -> None:
+    parts = {"totalPartitions": 2, "partitionSize": 2}
+    whole = written(tmp_path, "whole", replicas=4, partitionPolicy=parts)
+    broken = written(tmp_path, "broken", replicas=1, minAvailable=2)
+    told = [
+        (problem.file, problem.message)
+        for problem in apply_scalings(load([broken, whole]), ["worker=2"]).loaded.problems
+    ]
+    assert told == [(whole, 'task "worker" has replicas 2, but 2 partitions of 2 pods make 4')]
+
+
+def test_what_scaling_changes_is_said_with_the_job_where_there_are_several(tmp_path: Path) -> None:
+    files = [written(tmp_path, "a", replicas=3), written(tmp_path, "b", replicas=1)]
+    scaled = apply_scalings(load(files), ["worker=2", "worker=1"])
+    assert scaled.changes == [
+        "--scale: of worker=2, worker=1 the last one counts",
+        'a: task "worker" has 1 instead of 3 replicas',
+    ]
+    assert [job.defaulted["spec"]["tasks"][0]["replicas"] for job in scaled.loaded.jobs] == [1, 1]

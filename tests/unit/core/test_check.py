@@ -184,6 +184,7 @@ WARNED = [
     ("tasks/1/policies", [{"event": "PodFailed", "action": "RestartPartition"}],
      "spec.tasks[1].policies[0].action", 'task "worker" has no partitionPolicy'),
     ("policies", [{"exitCode": 1, "action": "X"}], "spec.policies[0].action", "no action"),
+    ("minSuccess", 5, "spec.minSuccess", "make only 4"),
     ("tasks/0/template/metadata", {"labels": {"a": None}},
      "spec.tasks[0].template.metadata.labels.a", "empty text"),
 ]  # fmt: skip

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from vcjob.api.types import Object
-from vcjob.core.scale import InvalidScaling, parse_scalings, scale, task_names
+from vcjob.core.scale import InvalidScaling, overruled, parse_scalings, scale, task_names
 
 
 def job(min_available: int | None = None, **tasks: Any) -> Object:
@@ -85,7 +85,9 @@ def test_what_is_no_job_has_no_tasks(manifest: Object) -> None:
 
 
 def test_scalings_are_read_and_the_last_one_of_a_task_counts() -> None:
-    assert parse_scalings(["worker=2", "ps=0", "worker=3"]) == {"worker": 3, "ps": 0}
+    texts = ["worker=2", "ps=0", "worker=3", "ps=0"]
+    assert parse_scalings(texts) == {"worker": 3, "ps": 0}
+    assert overruled(texts) == ["of worker=2, worker=3 the last one counts"]
 
 
 @pytest.mark.parametrize("text", ["worker", "worker=", "=2", "worker=two", "worker=-1",

@@ -66,6 +66,14 @@ def _check_minimums(subject: Subject) -> Iterator[Problem]:
             ("spec", "minAvailable"),
             f"lower minAvailable to at most {total} or raise replicas of a task",
         )
+    if total and spec.min_success is not None and spec.min_success > total:
+        yield Problem(
+            f"minSuccess {spec.min_success} is never reached, so the Job fails: all tasks together "
+            f"make only {total}",
+            ("spec", "minSuccess"),
+            f"lower minSuccess to at most {total} or raise replicas of a task",
+            warning=True,
+        )
 
 
 def check_topologies(subject: Subject) -> Iterator[Problem]:
