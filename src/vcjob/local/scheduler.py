@@ -15,8 +15,9 @@ from vcjob.controller.cluster import AlreadyExists, Cluster, Conflict, NotFound
 from vcjob.core.scheduling.amounts import Amounts
 from vcjob.core.scheduling.booked import BookedGang, BookedPod
 from vcjob.core.scheduling.gangs import DEFAULT_QUEUE, ROOT, QueueLimits, admissions
+from vcjob.core.scheduling.group_status import admitted, pending, progress, told
 from vcjob.core.scheduling.ledger import Ledger
-from vcjob.core.scheduling.places import Gang, OneMachine, Wait, shortage
+from vcjob.core.scheduling.places import OneMachine, Wait, shortage
 from vcjob.core.scheduling.requests import new_queue, queue_limits
 from vcjob.core.times import timestamp
 from vcjob.local.following import follow
@@ -90,10 +91,13 @@ class Scheduler:
 
     def _take_queue(self, queue: Object, /, *, gone: bool) -> None:
         name = queue["metadata"]["name"]
-        if gone:
-            self._queues.pop(name, None)
+        limits = None if gone else queue_limits(queue)
+        if limits == self._queues.get(name):
+            return  # its status counts what goes on
+        if limits is None:
+            del self._queues[name]
         else:
-            self._queues[name] = queue_limits(queue)
+            self._queues[name] = limits
         self._ledger.room_grew = True
 
     def _take_class(self, one: Object, /, *, gone: bool) -> None:
@@ -133,24 +137,16 @@ class Scheduler:
         for gang, wait in list(admissions(gangs, self._queues, place, held)):
             key, _ = waiting[gang.uid]
             if wait is None:
-                await self._write(key, gang.uid, self._admitted(gang))
+                await self._write(key, gang.uid, admitted(gang.name, self._clock()))
             elif status := self._waits(key, wait):
                 await self._write(key, gang.uid, status)
-
-    def _admitted(self, gang: Gang) -> Object:
-        fits = f"{gang.name} may start: there is room for all that it needs to start"
-        return {"phase": "Inqueue", "conditions": [self._condition("Scheduled", "Fits", fits)]}
 
     def _waits(self, key: Key, wait: Wait) -> Object | None:
         """The status of a gang that waits; None if it says so already."""
         booked = self._ledger.gangs.get(key)
-        old = ((booked.group if booked else None) or {}).get("status") or {}
-        last = (old.get("conditions") or [{}])[-1]
-        said = (last.get("type"), last.get("reason"), last.get("message"))
-        if old.get("phase") == "Pending" and said == ("Unschedulable", wait.reason, wait.message):
+        if told(booked.group if booked else None) == (wait.reason, wait.message):
             return None
-        condition = self._condition("Unschedulable", wait.reason, wait.message)
-        return {"phase": "Pending", "conditions": [condition]}
+        return pending(wait, self._clock())
 
     async def _bind(self, gang: BookedGang) -> None:
         """Bind the pods of a gang, if it may start and all of its minimum is there."""
@@ -196,17 +192,8 @@ class Scheduler:
 
     async def _show(self, key: Key, gang: BookedGang) -> None:
         """Write phase and counts of an admitted gang where they have changed."""
-        if gang.group is None or gang.waits:
-            return
-        phase = gang.phase
-        started = gang.started()
-        if phase == "Inqueue" and started and started >= gang.least:
-            phase = "Running"
-        counts = {name.lower(): gang.phases[name] for name in ("Running", "Succeeded", "Failed")}
-        old = gang.group.get("status") or {}
-        if phase != gang.phase or any(old.get(name, 0) != counts[name] for name in counts):
-            status = {"phase": phase, **counts}
-            await self._write(key, gang.group["metadata"]["uid"], status)
+        if status := progress(gang):
+            await self._write(key, gang.uid, status)
 
     async def _write(self, key: Key, uid: str, status: Object) -> None:
         try:
