@@ -31,6 +31,7 @@ PARTITION_ID = "volcano.sh/partition-id"
 OUT_OF_SYNC = "volcano.sh/controller-out-of-sync"
 HIERARCHY = "volcano.sh/hierarchy"
 HIERARCHY_WEIGHTS = "volcano.sh/hierarchy-weights"
+CLOSED_BY_PARENT = "volcano.sh/closed-by-parent"
 GROUP_NAME = "scheduling.k8s.io/group-name"
 
 # On the objects that support a job (ConfigMap, Service, …), so that caches watch only those.

@@ -17,6 +17,7 @@ from vcjob.controller.key_pairs import MakeKeyPair, make_key_pair, stored_pairs
 from vcjob.controller.log_context import current_job
 from vcjob.controller.observers import Observers
 from vcjob.controller.preparing import Preparer
+from vcjob.controller.queues import QueueKeeper
 from vcjob.controller.recorder import record_event
 from vcjob.controller.records import Record, Records
 from vcjob.controller.work_queue import WorkQueue
@@ -52,6 +53,8 @@ class Controller:
         status_interval: seconds for each write of a Job's status; those that only inform wait
             (``StatusPace``).
         allowed_annotations: those of our annotations that widen rights and work here; None: all.
+        keep_queues: open and close Queues, and count what is in them. Only whoever sees all
+            PodGroups and Commands can.
         observers: are told what is worth measuring.
 
     Attributes:
@@ -73,6 +76,7 @@ class Controller:
         adapt_pod: Callable[[Object], Object] = lambda pod: pod,
         status_interval: float = 0.0,
         allowed_annotations: Collection[str] | None = None,
+        keep_queues: bool = True,
         observers: Observers | None = None,
     ) -> None:
         self._cluster = cluster
@@ -87,6 +91,9 @@ class Controller:
         self.records = Records(self.queue.add, self._unwatched, plugins.requires)
         self._preparer = Preparer(self.records, plugins, allowed_annotations)
         self._applier = Applier(cluster, self.records, adapt_pod)
+        self._queues = (
+            QueueKeeper(cluster, self.records, self._clock, self._jitter) if keep_queues else None
+        )
         self._caches = Caches(
             cluster, self.records, self._clock, self._jitter, self._unwatched, of_others=of_others
         )
@@ -105,6 +112,10 @@ class Controller:
         """All Jobs there are, as far as they can be read."""
         return [record.job for record in self.records.by_uid.values() if record.job]
 
+    def queue_counts(self) -> Iterable[tuple[str, Mapping[str, int]]]:
+        """How many PodGroups are in which phase, by Queue; nothing where Queues are not kept."""
+        return self._queues.books.counts() if self._queues is not None else ()
+
     async def run(self) -> None:
         """Work until cancelled."""
         with rarely_collected():
@@ -113,25 +124,11 @@ class Controller:
     async def _run(self) -> None:
         async with asyncio.TaskGroup() as group:
             group.create_task(self._caches.keep_up())
-            group.create_task(self._wake())
+            group.create_task(self.queue.wake(self._clock))
+            if self._queues is not None:
+                group.create_task(self._queues.run(self._caches.until_synced))
             for _ in range(self._workers):
                 group.create_task(self._work())
-
-    async def _wake(self) -> None:
-        """Bring back keys whose time has come."""
-        while True:
-            due = self.queue.next_due
-            if due is None:
-                await self.queue.later_changed()
-                continue
-            sleeping = asyncio.ensure_future(self._clock.sleep_until(due))
-            changing = asyncio.ensure_future(self.queue.later_changed())
-            try:
-                await asyncio.wait({sleeping, changing}, return_when=asyncio.FIRST_COMPLETED)
-            finally:
-                sleeping.cancel()
-                changing.cancel()
-            self.queue.take_due()
 
     async def _work(self) -> None:
         while True:

@@ -22,11 +22,14 @@ _log = logging.getLogger(__name__)
 async def record_event(
     cluster: Cluster, obj: Object, told: Told, now: float, kind: Kind = JOB
 ) -> None:
-    """Make an Event on a Job (or an object of ``kind``), or count one that says the same."""
+    """Make an Event on a Job (or an object of ``kind``), or count one that says the same.
+
+    Events on what is in no namespace are in ``default``, as Kubernetes wants it.
+    """
     metadata = obj["metadata"]
     text = "\0".join((metadata["uid"], told.type, told.reason, told.message))
     name = f"{metadata['name']}.{hashlib.sha256(text.encode()).hexdigest()[:16]}"
-    namespace = metadata["namespace"]
+    namespace = metadata.get("namespace") or "default"
     at = timestamp(now)
     event = {
         "apiVersion": EVENT.api_version,
@@ -35,7 +38,7 @@ async def record_event(
         "involvedObject": {
             "apiVersion": kind.api_version,
             "kind": kind.kind,
-            "namespace": namespace,
+            **({"namespace": namespace} if kind.namespaced else {}),
             "name": metadata["name"],
             "uid": metadata["uid"],
         },

@@ -19,6 +19,8 @@ from vcjob.api.kinds import (
 )
 from vcjob.api.types import Job, Object, key_of
 from vcjob.controller.cluster import EventType
+from vcjob.controller.queue_books import KINDS as ABOUT_QUEUES
+from vcjob.controller.queue_books import QueueBooks
 from vcjob.controller.reading import read_job, read_status
 from vcjob.controller.status_pace import StatusPace
 from vcjob.core.blueprint import Blueprint
@@ -76,7 +78,8 @@ class Records:
 
     ``queues`` and ``claims`` are names of those that exist; ``priorities`` are the values of
     PriorityClasses. ``obstacles`` tells which Jobs wait for an object to go. ``unwatched`` are
-    kinds of which no news come: what is known of them is what we asked for or wrote. ``requires``
+    kinds of which no news come: what is known of them is what we asked for or wrote. ``also`` are
+    books that get the same news of Queues and what concerns them. ``requires``
     is for Jobs that no webhook has completed (``read_job``).
     """
 
@@ -89,6 +92,7 @@ class Records:
         self._changed = changed
         self._unwatched = unwatched
         self._requires = requires
+        self.also: QueueBooks | None = None
         self.by_uid: dict[str, Record] = {}
         self.queues: dict[str, Object] = {}
         self.claims: set[tuple[str, str]] = set()
@@ -149,6 +153,8 @@ class Records:
 
     def _put(self, kind: Kind, owner: str, obj: Object) -> None:
         name = obj["metadata"]["name"]
+        if self.also is not None and kind in ABOUT_QUEUES:
+            self.also.put(kind, obj)
         if kind == QUEUE:
             new = name not in self.queues
             self.queues[name] = obj
@@ -216,6 +222,8 @@ class Records:
         if len(self._gone) > _REMEMBERED_AS_GONE:
             del self._gone[next(iter(self._gone))]
         _, name = key
+        if self.also is not None and kind in ABOUT_QUEUES:
+            self.also.drop(kind, key)
         if kind == QUEUE:
             self.queues.pop(name, None)
         elif kind == PRIORITY_CLASS:

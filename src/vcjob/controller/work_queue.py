@@ -5,6 +5,8 @@ import heapq
 from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
 
+from vcjob.controller.clock import Clock
+
 K = TypeVar("K", bound=Hashable)
 
 
@@ -65,6 +67,22 @@ class WorkQueue(Generic[K]):
         while self._later and self._due.get(self._later[0][2]) != self._later[0][0]:
             heapq.heappop(self._later)
         return self._later[0][0] if self._later else None
+
+    async def wake(self, clock: Clock) -> None:
+        """Add each key when its time has come, until cancelled."""
+        while True:
+            due = self.next_due
+            if due is None:
+                await self.later_changed()
+                continue
+            sleeping = asyncio.ensure_future(clock.sleep_until(due))
+            changing = asyncio.ensure_future(self.later_changed())
+            try:
+                await asyncio.wait({sleeping, changing}, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                sleeping.cancel()
+                changing.cancel()
+            self.take_due()
 
     def take(self) -> K | None:
         """The key that has waited longest, None if none waits. Give it back with ``done``."""

@@ -14,7 +14,7 @@ import logging
 import os
 import secrets
 import socket
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from typing import Any
 
 from vcjob.api.errors import first_of
@@ -133,6 +133,7 @@ class Operator:
         if options.leader_elect:
             working.may_write = lambda: self._leader.may_write
         metrics.watch_jobs(self._jobs, self._waiting)
+        metrics.watch_queues(self._queue_counts)
 
     async def run(self) -> None:
         """Work until cancelled; raises VolcanoRuns."""
@@ -191,6 +192,7 @@ class Operator:
             adapt_pod=pod_adapter(chosen),
             status_interval=_STATUS_SECONDS,
             allowed_annotations=options.allowed_annotations,
+            keep_queues=not options.namespaces,
             observers=Observers(
                 passed=self._metrics.passes.observe,
                 seen=self._metrics.note_job,
@@ -261,6 +263,9 @@ class Operator:
 
     def _jobs(self) -> Iterable[Job]:
         return self._controller.jobs() if self._controller else ()
+
+    def _queue_counts(self) -> Iterable[tuple[str, Mapping[str, int]]]:
+        return self._controller.queue_counts() if self._controller else ()
 
     def _waiting(self) -> int:
         return len(self._controller.queue) if self._controller else 0

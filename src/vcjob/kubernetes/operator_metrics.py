@@ -1,13 +1,13 @@
 """What an operator measures of itself, in the form that Prometheus reads.
 
-Names begin with ``vcjob_``; ``volcano_job_completed_phase_count`` and
-``volcano_job_failed_phase_count`` are Volcano's, so that dashboards go on. Jobs are counted when
-somebody asks, from what the controller knows.
+Names begin with ``vcjob_``; ``volcano_job_completed_phase_count``,
+``volcano_job_failed_phase_count`` and ``volcano_queue_pod_group_…_count`` are Volcano's, so that
+dashboards go on. Jobs are counted when somebody asks, from what the controller knows.
 """
 
 import time
 from collections import Counter as Count
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
 from prometheus_client import (
@@ -29,6 +29,7 @@ from vcjob.api.types import Job
 from vcjob.core.actions import FINAL, Phase
 from vcjob.core.facts import PodPhase
 from vcjob.core.observed import Observed
+from vcjob.core.queue_states import COUNTERS
 from vcjob.core.times import seconds_of
 
 _PASS_SECONDS = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 60)
@@ -117,6 +118,10 @@ class OperatorMetrics:
         """Count ``jobs`` and the keys that wait in the work queue whenever somebody asks."""
         self.registry.register(_Jobs(jobs, queue))
 
+    def watch_queues(self, counts: "Callable[[], Iterable[tuple[str, Mapping[str, int]]]]") -> None:
+        """Show PodGroups by Queue and phase whenever somebody asks."""
+        self.registry.register(_Queues(counts))
+
     def text(self) -> bytes:
         """All metrics in Prometheus' text format."""
         return generate_latest(self.registry)
@@ -160,6 +165,24 @@ class _Jobs(Collector):
             "vcjob_queue_depth", "Jobs that wait to be looked at, or are.", self._queue()
         )
         yield from ends.values()
+
+
+class _Queues(Collector):
+    def __init__(self, counts: "Callable[[], Iterable[tuple[str, Mapping[str, int]]]]") -> None:
+        self._counts = counts
+
+    def collect(self) -> Iterable[Metric]:
+        counts = sorted(self._counts(), key=lambda one: one[0])
+        for counter in COUNTERS:
+            phase = counter.capitalize()
+            shown = GaugeMetricFamily(
+                f"volcano_queue_pod_group_{counter}_count",
+                f"PodGroups in phase {phase}, by queue.",
+                labels=("queue_name",),
+            )
+            for name, phases in counts:
+                shown.add_metric((name,), phases.get(phase, 0))
+            yield shown
 
 
 def _by_job(end: str) -> Metric:

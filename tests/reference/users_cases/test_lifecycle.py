@@ -287,7 +287,7 @@ def test_p64_an_event_of_the_podgroup_that_concerns_no_task_restarts_none_and_do
     async def story(world: Simulation) -> None:
         await world.run_job(job(policies=policy("Unknown", "RestartTask")))
         await world.admit("Unknown")
-        await world.settle()
+        await world.advance(5)
         before = world.store.version
         await world.advance(3600)
         assert world.store.version == before

@@ -109,6 +109,14 @@ def test_jobs_are_counted_by_phase_and_those_at_their_end_under_volcano_s_names_
     assert "ml/" not in metrics.text().decode()
 
 
+def test_podgroups_are_counted_by_queue_and_phase_under_volcano_s_names() -> None:
+    metrics = OperatorMetrics(Clock())
+    metrics.watch_queues(lambda: [("q", {"Running": 2, "Pending": 1}), ("empty", {})])
+    for phase, queue, count in (("running", "q", 2), ("pending", "q", 1), ("running", "empty", 0)):
+        name = f'volcano_queue_pod_group_{phase}_count{{queue_name="{queue}"}}'
+        assert value(metrics, name) == count
+
+
 def test_calls_are_counted_by_verb_and_code_and_watches_not_timed() -> None:
     metrics = OperatorMetrics(Clock())
     metrics.count_call("create", POD, 201, 0.25)

@@ -58,6 +58,7 @@ class Feature(StrEnum):
     VOLUMES = "Job volumes"
     EVENTS = "Events"
     QUEUES = "Queues and priorities"
+    QUEUE_STATES = "Queues opened, closed and counted"
     DEFAULT_QUEUE = "The default Queue"
     BUILTIN = "Gangs admitted by the operator"
     ELECTION = "Leader election"
@@ -202,6 +203,23 @@ RIGHTS: tuple[Right, ...] = (
         Feature.QUEUES, PRIORITY_CLASS, "The order in which a Job's tasks count for its minimum."
     ),
     Right(
+        feature=Feature.QUEUE_STATES,
+        kind=QUEUE,
+        subresource="status",
+        verbs=("patch",),
+        scope=Scope.CLUSTER,
+        why="Opens and closes Queues as Commands ask, counts the PodGroups in them. With "
+        "`--namespaces` it is left out, as then most PodGroups are not seen.",
+    ),
+    Right(
+        feature=Feature.QUEUE_STATES,
+        kind=QUEUE,
+        verbs=("patch",),
+        scope=Scope.CLUSTER,
+        why="Marks Queues that are closed with the one above them, so that they are opened with "
+        "it. With `--namespaces` it is left out.",
+    ),
+    Right(
         feature=Feature.DEFAULT_QUEUE,
         kind=QUEUE,
         verbs=("create",),
@@ -309,6 +327,8 @@ def _is_needed(right: Right, installation: Installation) -> bool:
     match right.feature:
         case Feature.KEYS:
             return installation.secrets
+        case Feature.QUEUE_STATES:
+            return not installation.namespaces
         case Feature.DEFAULT_QUEUE:
             return not installation.beside_volcano
         case Feature.BUILTIN:

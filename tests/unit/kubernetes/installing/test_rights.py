@@ -18,9 +18,11 @@ from vcjob.admission.lookups import KINDS as LOOKED_UP
 from vcjob.admission.lookups import Lookups
 from vcjob.api.defaults import apply_defaults
 from vcjob.api.kinds import (
+    COMMAND,
     CONFIG_MAP,
     MUTATING_WEBHOOK_CONFIGURATION,
     NETWORK_POLICY,
+    QUEUE,
     SECRET,
     SERVICE,
     SUPPORTING,
@@ -53,6 +55,7 @@ OF_THE_CONTROLLER = frozenset(
         Feature.VOLUMES,
         Feature.EVENTS,
         Feature.QUEUES,
+        Feature.QUEUE_STATES,
     }
 )
 SECURITY = (ROOT / "docs" / "security.md").read_text()
@@ -145,6 +148,13 @@ async def life(s: Simulation) -> None:
     await s.end_running()
     await s.advance(3)
     await s.advance(120)
+    for name in ("above", "below"):
+        spec = {"parent": "above" if name == "below" else "root"}
+        await s.store.create(QUEUE, {"metadata": {"name": name}, "spec": spec})
+    target = {"apiVersion": QUEUE.api_version, "kind": QUEUE.kind, "name": "above"}
+    order = {"metadata": {"name": "o", "namespace": s.namespace}, "target": target}
+    await s.store.create(COMMAND, {**order, "action": "CloseQueue"})
+    await s.advance(3)
 
 
 def asked_in_a_life(authorizer: Authorizer, fault: Fault | None = None, at: int = 0) -> int:
