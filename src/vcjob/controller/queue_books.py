@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from vcjob.api.defaults import DEFAULT_QUEUE
 from vcjob.api.kinds import COMMAND, POD_GROUP, QUEUE, Kind
 from vcjob.api.types import Key, Object, key_of
-from vcjob.core.orders import oldest_first
+from vcjob.core.orders import age
 from vcjob.core.queue_states import is_shut
 from vcjob.core.scheduling.gangs import ROOT
 
@@ -43,7 +43,7 @@ class QueueBooks:
 
     def commands(self, name: str) -> list[Object]:
         """Commands for a Queue, oldest first."""
-        return oldest_first(self._commands.get(name, {}).values())
+        return sorted(self._commands.get(name, {}).values(), key=age)
 
     def put(self, kind: Kind, obj: Object) -> None:
         """A Queue, a PodGroup or a Command as it is now."""

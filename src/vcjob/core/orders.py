@@ -21,7 +21,7 @@ def obey(draft: Draft, commands: Iterable[Object]) -> None:
     The rest waits for the next pass: each effect is seen by itself. Nothing tells when the
     annotation was changed, but a Command that is newer than the Job's last change came after it.
     """
-    present = sorted(commands, key=_age)
+    present = sorted(commands, key=age)
     known = set(draft.state.commands)
     still_there = tuple(uid for uid in map(_uid, present) if uid in known)
     draft.state = msgspec.structs.replace(draft.state, commands=still_there)
@@ -47,6 +47,12 @@ def obey_annotation(draft: Draft) -> bool:
     return start(draft, Action.RESUME_JOB, f"the annotation {SUSPEND} no longer says true")
 
 
+def age(command: Object) -> tuple[str, int, str]:
+    """What Commands are sorted by: within a second the versions tell which one came first."""
+    metadata = command["metadata"]
+    return metadata.get("creationTimestamp", ""), _version_of(command), metadata["name"]
+
+
 def _obey_one(draft: Draft, commands: Iterable[Object]) -> bool:
     """Carry out Commands up to the first that has an effect; returns whether one had."""
     return any(_obey(draft, command) for command in commands)
@@ -69,12 +75,6 @@ def _obey(draft: Draft, command: Object) -> bool:
     nothing = f"{action} changes nothing in phase {draft.phase or 'New'}"
     draft.tell("Normal", "CommandIssued", nothing)
     return False
-
-
-def _age(command: Object) -> tuple[str, int, str]:
-    """What Commands are sorted by: within a second the versions tell which one came first."""
-    metadata = command["metadata"]
-    return metadata.get("creationTimestamp", ""), _version_of(command), metadata["name"]
 
 
 def _version_of(obj: Object) -> int:
