@@ -79,6 +79,7 @@ class GangScheduler:
         self._deleted: set[str] = set()
         self._told_at: dict[str, float] = {}
         self._again_at: float | None = None
+        self._begun = False
 
     @property
     def is_ready(self) -> bool:
@@ -107,6 +108,9 @@ class GangScheduler:
             await asyncio.sleep(self._pause)
             self._watching.changed.clear()
             if self.is_ready:
+                if not self._begun:
+                    self._books.restore_places()
+                    self._begun = True
                 await self._pass()
 
     async def _wake(self) -> None:

@@ -572,6 +572,53 @@ def test_the_place_of_a_pod_that_is_made_anew_is_kept_for_it() -> None:
     play(scenario)
 
 
+def test_a_place_is_kept_until_the_pod_made_anew_is_let_go_whatever_comes_at_the_same_time() -> (
+    None
+):
+    async def scenario(world: World) -> None:
+        await world.nodes("3")
+        await world.job("lc", task("worker", 3))
+        await world.bind()
+        await world.job("other", task("worker", 1))
+        await world.store.delete(POD, "default", "lc-worker-1")
+        await world.settle()
+        await world.finish_leaving()
+        [again] = [pod for pod in world.blueprints["lc"].pods()
+                   if pod["metadata"]["name"] == "lc-worker-1"]  # fmt: skip
+        await world.store.create(POD, gated(again))
+        await world.store.patch(NODE, "", "node-0", {"metadata": {"labels": {"zone": "a"}}})
+        await world.settle()
+        assert await world.phase("other") == "Pending"
+        assert await world.bind() == 1
+
+    play(scenario)
+
+
+@pytest.mark.parametrize("made", [True, False], ids=["made anew", "not made yet"])
+def test_a_scheduler_that_comes_after_a_crash_keeps_the_places_of_pods_that_went(
+    made: bool,
+) -> None:
+    async def scenario(world: World) -> None:
+        await world.nodes("3")
+        await world.job("lc", task("worker", 3), minAvailable=2)
+        await world.bind()
+        await world.job("other", task("worker", 2))
+        await world.stop()
+        for index in (0, 1):
+            await world.store.delete(POD, "default", f"lc-worker-{index}", grace_period_seconds=0)
+        if made:
+            [again, *_] = world.blueprints["lc"].pods()
+            await world.store.create(POD, gated(again))
+        await world.start()
+        assert await world.phase("other") == "Pending", "one of two CPUs is kept"
+        await world.pods("lc")
+        await world.bind()
+        await world.turns("Succeeded", "lc-worker-2")
+        assert "lc-worker-0" in await world.let_go()
+
+    play(scenario)
+
+
 def test_room_is_held_for_pods_that_were_refused_because_it_was_stolen() -> None:
     async def scenario(world: World) -> None:
         await world.nodes("3")

@@ -60,8 +60,8 @@ class BookedGang:
     have started, and ``let_go`` those that may but have not. ``refused`` are the latter that the
     scheduler found no node for. ``leaving`` counts pods under deletion that still take room, and
     ``vacated`` has the names (and tasks) of those that took some until they were deleted and have
-    not been made anew. ``requested`` sums what its unfinished pods request, ``bound`` that of the
-    bound ones among them.
+    not been made anew and let go. ``requested`` sums what its unfinished pods request, ``bound``
+    that of the bound ones among them.
     """
 
     group: Object | None = None

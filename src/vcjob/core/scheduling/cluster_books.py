@@ -111,6 +111,15 @@ class ClusterBooks:
         self._priorities = {name: int(one.get("value") or 0) for name, one in self._classes.items()}
         self.room_grew = True
 
+    def restore_places(self) -> None:
+        """Keep the places of pods that went, and were not let go anew, before the books began.
+
+        To be called once, when all that there is has been entered.
+        """
+        reservations = self._reservations()
+        for gang in self.ledger.gangs.values():
+            gang.vacated.update(reservations.lost(gang))
+
     def answers(self, put_off: PutOff) -> Iterator[tuple[Key, Gang, Wait | None]]:
         """Every waiting gang with its answer: None if it is admitted now, else why it waits.
 

@@ -1,23 +1,28 @@
 """Which pods a gang will have, as its Job tells before there are any."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 from math import ceil
 
 import msgspec
 
 from vcjob.api.kinds import JOB
+from vcjob.api.names import pod_name
 from vcjob.api.types import Job, Task
+from vcjob.core.actions import ACTIVE
+from vcjob.core.indices import IndexSet
 from vcjob.core.podgroup import minimum_pods
 from vcjob.core.pods import NAMELESS_TASK
 from vcjob.core.scheduling.amounts import Amounts
 from vcjob.core.scheduling.booked import BookedGang
 from vcjob.core.scheduling.shapes import PODS, PodShape, billionths, pod_shape
+from vcjob.core.state import state_of
 
 
 class _JobPods(msgspec.Struct, frozen=True):
     """The tasks of a Job without their templates, and the shape of each one's pods."""
 
+    name: str
     tasks: tuple[Task, ...]
     shapes: dict[str, PodShape]
 
@@ -27,12 +32,14 @@ class JobPods:
 
     def __init__(self) -> None:
         self._jobs: dict[str, _JobPods] = {}
+        self._wanted: dict[str, dict[str, IndexSet]] = {}
 
     def enter_job(self, job: Job, *, gone: bool = False) -> bool:
         """A Job as it is now, or as it last was; returns whether its pods are others now."""
         uid = job.metadata.uid
         if gone:
             self._jobs.pop(uid, None)
+            self._wanted.pop(uid, None)
             return False
         shapes, tasks = {}, []
         for task in job.spec.tasks:
@@ -40,7 +47,8 @@ class JobPods:
             shapes[task.name or NAMELESS_TASK] = pod_shape(spec)
             kept = {"spec": {"priorityClassName": spec.get("priorityClassName")}}
             tasks.append(msgspec.structs.replace(task, template=kept))
-        known = _JobPods(tuple(tasks), shapes)
+        self._wanted[uid] = _wanted(job)
+        known = _JobPods(job.metadata.name, tuple(tasks), shapes)
         if known == self._jobs.get(uid):
             return False
         self._jobs[uid] = known
@@ -65,6 +73,17 @@ class JobPods:
         tasks = [task for task in job.tasks if task.name in counted]
         made = minimum_pods(tasks, gang.least, priorities)
         return {name or NAMELESS_TASK: count for name, count in made.items()}
+
+    def wanted(self, gang: BookedGang) -> Iterator[tuple[str, str]]:
+        """Name and task of each pod that a gang's Job would make if it were missing.
+
+        That is as the Job was when it was last entered: none where it made none, or is not known.
+        """
+        job = self._job(gang)
+        for task, indices in self._wanted.get(job_uid(gang), {}).items():
+            assert job is not None
+            for index in indices:
+                yield pod_name(job.name, task, index), task or NAMELESS_TASK
 
     def shape(self, gang: BookedGang, task: str) -> PodShape:
         """The shape of a task's pods; without a Job, an equal part of what the gang requests."""
@@ -93,6 +112,17 @@ class JobPods:
 
     def _job(self, gang: BookedGang) -> _JobPods | None:
         return self._jobs.get(job_uid(gang))
+
+
+def _wanted(job: Job) -> dict[str, IndexSet]:
+    """By task, the indices of the pods that are to be there."""
+    if job.status.state.phase not in ACTIVE:
+        return {}
+    state = state_of(job)
+    return {
+        task.name: IndexSet.below(task.replicas) - state.done_of(task.name)
+        for task in job.spec.tasks
+    }
 
 
 def job_uid(gang: BookedGang) -> str:

@@ -82,7 +82,7 @@ class Ledger:
         self.changed[key] = None
         if old:
             self._leave_room(gang, old, new)
-        if new and not new.is_leaving:
+        if new and not (new.is_leaving or new.is_held):
             gang.vacated.pop(new.key[1], None)
         self._drop_if_empty(key)
 

@@ -68,6 +68,24 @@ class Reservations:
         left = gang.least - gang.started() - gang.let_go.total() - gang.leaving.total()
         return _first(Counter(gang.vacated.values()), left)
 
+    def lost(self, gang: BookedGang) -> dict[str, str]:
+        """Names and tasks of pods of the minimum of a gang that had started and lacks some.
+
+        They took places, though nobody who keeps these books now may have seen them. Of those that
+        can be meant the ones that are there and wait to be let go come first.
+        """
+        if gang.waits or gang.phase == "Inqueue" or gang.group is None:
+            return {}
+        held = {pod.key[1] for pod in gang.pods.values() if pod.is_held}
+        others = {pod.key[1] for pod in gang.pods.values()} - held
+        wanted = [one for one in self._jobs.wanted(gang) if one[0] not in others]
+        lacking, found = self.lacking(gang), {}
+        for name, task in sorted(wanted, key=lambda one: one[0] not in held):
+            if lacking[task] > 0:
+                lacking[task] -= 1
+                found[name] = task
+        return found
+
     def of_minimum(self, gang: BookedGang, held: Iterable[BookedPod]) -> list[BookedPod]:
         """Those of the pods that make the minimum full, in their order."""
         needed = gang.least - gang.started() - gang.let_go.total()

@@ -79,7 +79,9 @@ def test_the_place_of_a_pod_that_took_room_until_it_was_deleted_is_held() -> Non
     books.enter_pod(pod("p1", LEAVING, 3), gone=True)
     assert held(gang) == 1
     books.enter_pod(pod("p1", HELD, 100))
-    assert held(gang) == 0
+    assert held(gang) == 1, "until the one that is made in its stead is let go"
+    books.enter_pod(pod("p1", FREE, 101))
+    assert held(gang) == 1, "now by the pod itself"
     assert not gang.vacated
 
 
