@@ -4,9 +4,14 @@ One whose parts have impossible shapes waits and says why; Commands for it work,
 other. One that no webhook has completed is read as if one had.
 """
 
+from typing import Any
+
 import msgspec
 
 from vcjob.api.defaults import Requires, apply_defaults, requires_nothing
+from vcjob.api.problems import errors, format_path, sentence
+from vcjob.api.schema.fields import check_fields
+from vcjob.api.schema.job import JOB
 from vcjob.api.types import Job, MalformedObject, Object
 from vcjob.core.indices import LARGEST_INDEX
 
@@ -32,7 +37,7 @@ def read_job(obj: Object, requires: Requires = requires_nothing) -> tuple[Job, s
             return _possible(Job.of({"metadata": metadata, **_given(shown)}), wrong)
         except MalformedObject as error:
             if not error_matters:
-                wrong = f"the Job cannot be read: {error}"
+                wrong = f"the Job cannot be read: {_what_is_wrong(spec) or error}"
     bare = {key: metadata[key] for key in ("name", "namespace", "uid") if key in metadata}
     return Job.of({"metadata": bare}), wrong
 
@@ -83,6 +88,14 @@ def _possible(job: Job, wrong: str) -> tuple[Job, str]:
         for task in job.spec.tasks
     )
     return msgspec.structs.replace(job, spec=msgspec.structs.replace(job.spec, tasks=tasks)), wrong
+
+
+def _what_is_wrong(spec: Any) -> str:
+    """The first field of a spec that admission would have refused, in the same words."""
+    for problem in errors(check_fields({"spec": spec}, JOB)):
+        if problem.path[:1] == ("spec",):
+            return f"{format_path(problem.path)}: {sentence(problem)}"
+    return ""
 
 
 def _given(parts: Object) -> Object:

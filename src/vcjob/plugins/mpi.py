@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from vcjob.api.problems import Problem
 from vcjob.plugins import ssh
-from vcjob.plugins.arguments import parse_arguments
+from vcjob.plugins.arguments import MOST_PORT, parse_arguments
 from vcjob.plugins.base import AddToPod, Argument, Plugin, Request
 from vcjob.plugins.draft import PodDraft
 from vcjob.plugins.host_lists import MOST_ENV_BYTES
@@ -48,21 +48,26 @@ def _problems(request: Request) -> Iterator[Problem]:
     yield from _role_problems(request)
     groups = ("containers", "initContainers")
     yield from taken_name_problems(request.job, _PORT_NAME, request.number("port"), groups)
-    ssh_tokens = request.job.spec.plugins.get(ssh.PLUGIN.name, ())
-    ssh_port = parse_arguments(ssh.PLUGIN.arguments, ssh_tokens).values["ssh-port"]
-    if ssh_port != request.number("port"):
-        yield Problem(
-            f"containers declare port {request.number('port')} for ssh, but clients use {ssh_port}",
-            argument_path(request, "port"),
-            "give both plugins the same: --port to mpi, --ssh-port to ssh",
-            warning=True,
-        )
+    yield from _port_problems(request)
     if _bytes(request) > MOST_ENV_BYTES:
         yield Problem(
             f"the master does not get {VARIABLE}: it would have {_bytes(request)} bytes, and Linux "
             f"passes at most {MOST_ENV_BYTES} in one variable",
             request.path,
             "take the hosts from the files in /etc/volcano",
+            warning=True,
+        )
+
+
+def _port_problems(request: Request) -> Iterator[Problem]:
+    ssh_tokens = request.job.spec.plugins.get(ssh.PLUGIN.name, ())
+    clients = parse_arguments(ssh.PLUGIN.arguments, ssh_tokens).values["ssh-port"]
+    port = request.number("port")
+    if port != clients and all(0 < one <= MOST_PORT for one in (port, int(clients))):
+        yield Problem(
+            f"containers declare port {port} for ssh, but clients use {clients}",
+            argument_path(request, "port"),
+            "give both plugins the same: --port to mpi, --ssh-port to ssh",
             warning=True,
         )
 

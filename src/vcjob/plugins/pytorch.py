@@ -122,10 +122,12 @@ def _master_problems(request: Request) -> Iterator[Problem]:
 def _waiter_problems(request: Request) -> Iterator[Problem]:
     if request.number("wait-master-timeout") <= 0:
         path = argument_path(request, "wait-master-timeout")
-        yield Problem("--wait-master-timeout must be more than 0 seconds", path)
-    if not request.text("wait-master-image").strip():
+        message = "--wait-master-timeout must be more than 0 seconds"
+        yield Problem(message, path, "write a number such as 300")
+    image = request.text("wait-master-image")
+    if image.split() != [image]:
         path = argument_path(request, "wait-master-image")
-        yield Problem("--wait-master-image must name an image", path)
+        yield Problem("--wait-master-image must name an image", path, "such as busybox:1.36.1")
 
 
 PLUGIN = Plugin(

@@ -1,5 +1,6 @@
 """The ray plugin: a head and its workers start as one Ray cluster. Source: plugins.md section 9."""
 
+import itertools
 from collections.abc import Iterator
 
 from vcjob.api import kinds, names
@@ -76,9 +77,10 @@ def _pods(request: Request) -> AddToPod:
 
 def _problems(request: Request) -> Iterator[Problem]:
     yield from role_problems(request, ("worker",))
-    numbers = list(_ports(request).values())
-    if len(set(numbers)) < len(numbers):
-        yield Problem("two ports of the head have the same number", request.path)
+    for (_, one), (_, other) in itertools.combinations(_PORTS, 2):
+        if (number := request.number(one)) == request.number(other):
+            message = f"--{one} and --{other} are both {number}"
+            yield Problem(message, request.path, "give each port of the head a number of its own")
     yield from made_name_problems(request, "a Service", _service_name)
     yield from _head_problems(request)
     for role, argument in _ROLES:

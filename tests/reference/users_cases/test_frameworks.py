@@ -233,7 +233,7 @@ TWO_KEYS = [f"--ssh-private-key={KEYS[0].private}", f"--ssh-public-key={KEYS[1].
     [
         (job({"ray": []}, worker=1), "there is no head"),
         (job({"mpi": []}, worker=1), "there is no master"),
-        (job({"ray": ["--port=8265"]}, RAY, head=1), "two ports of the head have the same number"),
+        (job({"ray": ["--port=8265"]}, RAY, head=1), "--port and --dashboardPort are both 8265"),
         (job({"tensorflow": ["--port=65536"]}, worker=2), "--port=65536 is no port"),
         (job({"ssh": TWO_KEYS, "svc": []}, worker=1), "does not belong to --ssh-private-key"),
     ],

@@ -40,3 +40,19 @@ def test_a_spec_that_cannot_be_read_counts_as_empty_and_is_told(spec: Any) -> No
     job, wrong = read_job({**OLD, "spec": spec, "status": {"version": 3}})
     assert wrong
     assert (job.metadata.name, job.spec.tasks, job.status.version) == ("lc", (), 3)
+
+
+@pytest.mark.parametrize(
+    ("spec", "says"),
+    [
+        (7, "spec: spec must be an object, but is the number 7"),
+        ({"tasks": "none"}, "spec.tasks: tasks must be a list"),
+        ({"plugins": {"svc": "--x"}}, "spec.plugins.svc: svc must be a list"),
+        ({"plugins": {"svc": [7]}}, "spec.plugins.svc[0]: svc[0] must be a text, but is the num"),
+        ({"tasks": [{"name": "w", "replicas": "2"}]}, "spec.tasks[0].replicas: replicas must be"),
+        ({"tasks": [{"template": []}]}, "spec.tasks[0].template: template must be an object"),
+    ],
+)
+def test_what_cannot_be_read_is_told_as_admission_tells_it(spec: Any, says: str) -> None:
+    _, wrong = read_job({**OLD, "spec": spec})
+    assert wrong.startswith(f"the Job cannot be read: {says}")

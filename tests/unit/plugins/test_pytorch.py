@@ -111,6 +111,11 @@ def test_the_script_ends_when_the_master_listens_and_fails_when_it_does_not() ->
             False,
         ),
         (
+            blueprint("--wait-master-enabled", "--wait-master-image=no such", master=1),
+            "must name an image",
+            False,
+        ),
+        (
             blueprint("--wait-master-enabled", "--wait-master-timeout=0", master=1),
             "more than 0 seconds",
             False,

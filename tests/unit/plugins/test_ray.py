@@ -75,7 +75,7 @@ COMMAND = {"containers": [{"name": "head", "command": ["python"]}]}
     [
         (blueprint(worker=1), "there is no head", False),
         (blueprint("--port=0"), "--port=0 is no port", False),
-        (blueprint("--port=8265"), "the same number", False),
+        (blueprint("--port=8265"), "--port and --dashboardPort are both 8265", False),
         (blueprint("--headContainer=haed"), 'no container "haed"', True),
         (blueprint("--worker=wroker"), '--worker names "wroker"', True),
         (blueprint(pod=COMMAND, head=1), "replaces the command", True),

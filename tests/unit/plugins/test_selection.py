@@ -16,11 +16,35 @@ PORTS = [
 ]
 
 
+WRONG = {bool: ["perhaps", ""], int: ["x", "", "1.5"], str: []}
+WRONG_ARGUMENTS = [
+    (name, token)
+    for name in REGISTRY.names()
+    for token in (
+        "--no-such",
+        "--=x",
+        *(
+            f"--{argument.name}={value}"
+            for argument in REGISTRY.find(name).arguments
+            for value in WRONG[type(argument.default)]
+        ),
+    )
+]
+
+
 def problems(**plugins: list[str]) -> list[Problem]:
     task = {"name": "main", "template": {}}
     spec = {"plugins": {"svc": [], **plugins}, "tasks": [task]}
     found = select(Job.of({"metadata": {"name": "j"}, "spec": spec}), REGISTRY).problems
     return [one for one in found if "works only with" not in one.message]
+
+
+@pytest.mark.parametrize(("plugin", "token"), WRONG_ARGUMENTS)
+def test_a_wrong_argument_is_told_with_what_is_right(plugin: str, token: str) -> None:
+    [problem] = problems(**{plugin: [token]})
+    assert (problem.path, problem.warning) == (("spec", "plugins", plugin, 0), False)
+    assert problem.message.startswith(f"plugin {plugin}: ")
+    assert problem.hint
 
 
 @pytest.mark.parametrize(("plugin", "argument"), PORTS)
