@@ -34,6 +34,7 @@ _LOOK_SECONDS = 2.0
 _LOOK_AGAIN_SECONDS = 30.0
 _AWAY_SECONDS = 300.0
 _AT_ONCE = 8
+_GONE = (Holding.FREE, Holding.ABANDONED)
 
 _log = logging.getLogger(__name__)
 
@@ -91,6 +92,13 @@ class SchedulerChoice:
                 return self._tell(GangScheduling.BUILTIN, f"nobody holds the Lease {self._shown}")
             if holding is Holding.ABANDONED:
                 return self._tell(GangScheduling.BUILTIN, f"nobody renews the Lease {self._shown}")
+            if holding is Holding.UNCERTAIN:
+                said = self._sightings.lease
+                self._readiness.fail(
+                    Condition.SCHEDULER,
+                    f"{said.holder_identity} is named as holder of the Lease {self._shown}; "
+                    f"looking for {said.seconds:.0f} s whether it still renews it",
+                )
             await asyncio.sleep(self._look_seconds)
 
     async def changed(self) -> None:
@@ -104,18 +112,20 @@ class SchedulerChoice:
             holding = await self._look()
             if holding is Holding.HELD:
                 seen = loop.time()
-                if self.chosen is GangScheduling.BUILTIN:
-                    holder = self._sightings.lease.holder_identity
-                    self._tell(GangScheduling.VOLCANO, f"{holder} renews the Lease {self._shown}")
+                holder = self._sightings.lease.holder_identity
+                before = self.chosen
+                self._tell(GangScheduling.VOLCANO, f"{holder} renews the Lease {self._shown}")
+                if before is GangScheduling.BUILTIN:
                     return
-            away = loop.time() - seen
-            gone = holding in (Holding.FREE, Holding.ABANDONED)
-            if gone and self.chosen is GangScheduling.VOLCANO and away >= self._away_seconds:
-                self._tell(
-                    GangScheduling.BUILTIN,
-                    f"nobody renewed the Lease {self._shown} for {away:.0f} s",
-                )
+            away, lease = loop.time() - seen, f"the Lease {self._shown}"
+            if self.chosen is not GangScheduling.VOLCANO or holding not in _GONE:
+                continue
+            if away >= self._away_seconds:
+                self._tell(GangScheduling.BUILTIN, f"nobody renewed {lease} for {away:.0f} s")
                 return
+            then = f"after {self._away_seconds:.0f} s the operator does"
+            told = f"nobody renews {lease} any more; {then}"
+            self._tell(GangScheduling.VOLCANO, told, warn=True)
 
     async def _say_what_does_not_fit(self) -> None:
         """Look for ever whether who was named is who works, which nothing follows from."""
@@ -134,8 +144,7 @@ class SchedulerChoice:
                 f", but {holder} renews the Lease {self._shown}: two decide about the same gangs. "
                 "Stop Volcano's scheduler, or say --scheduler auto or volcano"
             )
-        gone = holding in (Holding.FREE, Holding.ABANDONED)
-        if self._wanted == GangScheduling.VOLCANO and gone:
+        if self._wanted == GangScheduling.VOLCANO and holding in _GONE:
             return (
                 f", but nobody renews the Lease {self._shown}: no Job starts before Volcano's "
                 "scheduler works. Without it say --scheduler auto or builtin; with leader election "
@@ -159,18 +168,18 @@ class SchedulerChoice:
         except ClusterError as error:
             _log.warning("the Lease %s cannot be read: %s", self._shown, error)
             return None
-        if self._wanted == AUTO:
+        if self._wanted == AUTO and self._told:
             self._readiness.meet(Condition.SCHEDULER, self._told)
         return self._sightings.look(lease, asyncio.get_running_loop().time())
 
-    def _tell(self, chosen: GangScheduling, why: str) -> GangScheduling:
+    def _tell(self, chosen: GangScheduling, why: str, *, warn: bool = False) -> GangScheduling:
         who = {
             GangScheduling.VOLCANO: "Volcano's scheduler admits gangs",
             GangScheduling.BUILTIN: "the operator admits gangs, for Kubernetes' own scheduler",
         }[chosen]
         self.chosen = chosen
         self._told = f"{who}: {why}"
-        self._readiness.meet(Condition.SCHEDULER, self._told)
+        self._readiness.meet(Condition.SCHEDULER, self._told, warn=warn)
         return chosen
 
 

@@ -76,6 +76,23 @@ def test_volcano_s_scheduler_is_looked_for_in_the_namespace_that_it_is_said_to_b
     asyncio.run(scenario())
 
 
+def test_while_it_looks_whether_the_lease_is_renewed_it_is_not_ready_and_says_so() -> None:
+    async def scenario() -> None:
+        store, readiness = new_store(), Readiness()
+        await hold(store, "killed", seconds=1)
+        choosing = asyncio.create_task(SchedulerChoice(store, "auto", readiness, **QUICK).choose())
+        looks = store.looks + 2
+        while store.looks < looks:  # noqa: ASYNC110 - what is waited for is not ours to signal
+            await asyncio.sleep(0.001)
+        said = readiness.of(Condition.SCHEDULER)
+        lease = "killed is named as holder of the Lease volcano-system/volcano"
+        assert said == f"{lease}; looking for 1 s whether it still renews it"
+        assert await choosing is BUILTIN
+        assert readiness.ready
+
+    asyncio.run(scenario())
+
+
 @pytest.mark.parametrize("left", [None, "", "killed"])
 def test_without_a_holder_that_renews_gangs_are_ours(left: str | None) -> None:
     async def scenario() -> None:
@@ -150,9 +167,9 @@ def test_volcano_s_scheduler_that_comes_later_gets_the_gangs_at_once() -> None:
 
 def test_volcano_s_scheduler_that_goes_is_missed_only_after_a_while() -> None:
     async def scenario() -> None:
-        store = new_store()
+        store, readiness = new_store(), Readiness()
         for away, changes in ((600.0, False), (0.05, True)):
-            choice = SchedulerChoice(store, "auto", Readiness(), away=away, **QUICK)
+            choice = SchedulerChoice(store, "auto", readiness, away=away, **QUICK)
             async with renewing(store):
                 assert await choice.choose() is VOLCANO
             await hold(store, "", 1)
@@ -160,6 +177,8 @@ def test_volcano_s_scheduler_that_goes_is_missed_only_after_a_while() -> None:
             await asyncio.wait({changed}, timeout=0.2 if not changes else 20)
             assert changed.done() is changes
             assert (choice.chosen is BUILTIN) is changes
+            said = "nobody renewed" if changes else "any more; after 600 s the operator does"
+            assert said in readiness.text()
             changed.cancel()
             await asyncio.gather(changed, return_exceptions=True)
 
