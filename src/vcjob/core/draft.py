@@ -21,6 +21,7 @@ from vcjob.core.retries import (
     used_up,
     with_restart,
 )
+from vcjob.core.scheduling.group_status import was_taken_back
 from vcjob.core.state import State, Target, state_of
 
 
@@ -101,9 +102,14 @@ class Draft:
 
 
 def begin(job: Job, observed: Observed, group: Object | None) -> Draft:
-    """The draft that changes nothing yet."""
+    """The draft that changes nothing yet.
+
+    Pods of a gang that was taken back are deleted on purpose: that some are missing, though nobody
+    saw them go, tells nothing of evictions.
+    """
     status = job.status
     state = state_of(job)
+    lived = () if was_taken_back(group) else state.alive
     return Draft(
         job=job,
         observed=observed,
@@ -114,7 +120,7 @@ def begin(job: Job, observed: Observed, group: Object | None) -> Draft:
         group_uid=group["metadata"]["uid"] if group else "",
         reason=status.state.reason,
         message=why_departing(status.state.message),
-        alive={task: state.alive_of(task) for task in state.alive},
+        alive={task: state.alive_of(task) for task in lived},
         done={task: state.done_of(task) for task in state.done},
     )
 

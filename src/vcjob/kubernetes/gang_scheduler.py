@@ -208,7 +208,7 @@ class GangScheduler:
                 status = self._waits(key, gang, wait, now)
             else:
                 self._told_at.pop(gang.uid, None)
-                status = admitted(gang.name, now)
+                status = admitted(gang.name, now, self._books.ledger.group_of(key))
             if status:
                 await self._attempt(key, self._write(key, gang.uid, status))
 
@@ -226,8 +226,8 @@ class GangScheduler:
 
     def _waits(self, key: Key, gang: Gang, wait: Wait, now: float) -> Object | None:
         """The status of a gang that waits; None if it says so already, or did a moment ago."""
-        booked = self._books.ledger.gangs.get(key)
-        reason, message = told(booked.group if booked else None)
+        group = self._books.ledger.group_of(key)
+        reason, message = told(group)
         if (reason, message) == (wait.reason, wait.message):
             return None
         again = self._told_at.get(gang.uid, 0.0) + _SAY_AGAIN_SECONDS
@@ -235,7 +235,7 @@ class GangScheduler:
             self._look_again(again)
             return None
         self._told_at[gang.uid] = now
-        return pending(wait, now)
+        return pending(wait, now, group)
 
     async def _let_go(self, gang: BookedGang, leftover: Leftover) -> None:
         """Take our gate off the pods of a gang that may start now."""
@@ -250,7 +250,7 @@ class GangScheduler:
         if self._undone.is_paused(gang.uid):
             return  # and nothing of it is let go, as it does not fit
         group, name = gang.group, gang.name
-        await self._write(key, gang.uid, pending(wait, now))
+        await self._write(key, gang.uid, pending(wait, now, group))
         event = Told("Warning", TAKEN_BACK, taken_back_before_start(name, wait))
         await self._writer.tell(group, event, now)
 

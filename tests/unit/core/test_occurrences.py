@@ -24,7 +24,8 @@ def pod(index: int, phase: PodPhase, version: int = 0, retry: int = 0, **more: A
 
 
 def draft(*pods: PodFacts, replicas: int = 3, state: State | None = None, version: int = 0,
-          gone: tuple[PodFacts, ...] = (), policies: Any = None, **task: Any) -> Draft:  # fmt: skip
+          gone: tuple[PodFacts, ...] = (), policies: Any = None, group: Any = None,
+          **task: Any) -> Draft:  # fmt: skip
     observed = Observed()
     for facts in (*pods, *gone):
         observed.set(facts)
@@ -42,7 +43,7 @@ def draft(*pods: PodFacts, replicas: int = 3, state: State | None = None, versio
         },
         "status": status,
     }
-    return begin(Job.of(whole), observed, None)
+    return begin(Job.of(whole), observed, group)
 
 
 def found(one: Draft, group: str = "Running") -> list[tuple[str, str]]:
@@ -114,6 +115,16 @@ def test_what_happened_to_pods_of_an_older_version_or_before_a_restart_is_over()
 )
 def test_pods_that_are_missing_were_evicted(one: Draft, evicted: list[int]) -> None:
     assert found(one) == [("PodEvicted", f"pod j-w-{index} was deleted") for index in evicted]
+
+
+def test_pods_of_a_gang_that_was_taken_back_were_evicted_only_if_somebody_saw_it() -> None:
+    conditions = [{"reason": "TakenBack", "status": "False"}, {"reason": "Fits", "status": "True"}]
+    group = {"metadata": {"uid": "g"}, "status": {"phase": "Inqueue", "conditions": conditions}}
+    lived = State(alive={"w": "0-1"})
+    assert found(draft(state=lived, group=group)) == []
+    assert found(draft(state=lived, group=group, gone=(pod(1, R),))) == [
+        ("PodEvicted", "pod j-w-1 was deleted")
+    ]
 
 
 def test_a_pod_that_had_failed_before_it_vanished_failed() -> None:

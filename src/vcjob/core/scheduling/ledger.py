@@ -63,6 +63,11 @@ class Ledger:
             self.more_room()  # it may hold less now
         self._drop_if_empty(key)
 
+    def group_of(self, key: Key) -> Object | None:
+        """The PodGroup of a gang; None if it is not known."""
+        gang = self.gangs.get(key)
+        return gang.group if gang else None
+
     def enter_pod(self, pod: Object, *, gone: bool = False) -> None:
         """A pod as it is now, or as it last was."""
         metadata = pod["metadata"]

@@ -9,7 +9,13 @@ from vcjob.api.schema import objects
 from vcjob.api.schema.fields import check_fields
 from vcjob.api.types import Object
 from vcjob.core.scheduling.booked import BookedGang
-from vcjob.core.scheduling.group_status import admitted, pending, progress, told
+from vcjob.core.scheduling.group_status import (
+    admitted,
+    pending,
+    progress,
+    told,
+    was_taken_back,
+)
 from vcjob.core.scheduling.ledger import Ledger
 from vcjob.core.scheduling.places import Wait
 
@@ -40,6 +46,29 @@ def test_what_a_waiting_group_was_told_is_read_back() -> None:
     assert told({"status": pending(wait, NOW)}) == ("NotEnoughResources", "why")
     for other in (None, {}, {"status": admitted("lc", NOW)}, {"status": {"phase": "Pending"}}):
         assert told(other) == ("", "")
+
+
+def test_that_a_gang_was_taken_back_is_kept_until_it_has_started() -> None:
+    books = gang("Inqueue", 1, "Running")
+    group = books.group
+    assert group is not None
+    seen = []
+    for write in (
+        lambda: pending(Wait("TakenBack", "no nodes"), NOW, group),
+        lambda: pending(Wait("NotEnoughResources", "why"), NOW + 1, group),
+        lambda: admitted("lc", NOW + 2, group),
+        lambda: progress(books),
+    ):
+        group["status"] = {**(group.get("status") or {}), **(write() or {})}
+        reasons = [(one["reason"], one["status"]) for one in group["status"]["conditions"]]
+        seen.append((was_taken_back(group), reasons))
+    assert seen == [
+        (True, [("TakenBack", "True")]),
+        (True, [("TakenBack", "False"), ("NotEnoughResources", "True")]),
+        (True, [("TakenBack", "False"), ("Fits", "True")]),
+        (False, [("Fits", "True")]),
+    ]
+    assert not was_taken_back(None)
 
 
 def gang(phase: str, least: int, *pods: str, **status: int) -> BookedGang:
