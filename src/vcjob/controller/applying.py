@@ -23,11 +23,11 @@ from vcjob.controller.cluster import (
 from vcjob.controller.parallel import for_each
 from vcjob.controller.records import Record, Records
 from vcjob.core.blueprint import Blueprint
-from vcjob.core.facts import PodFacts
+from vcjob.core.facts import PodFacts, pod_facts
 from vcjob.core.observed import Slot
 from vcjob.core.plan import Plan
 from vcjob.core.reasons import Trouble
-from vcjob.core.supporting import Create, Remove, Repair, Step
+from vcjob.core.supporting import Create, Remove, Repair, Step, subset_patch
 from vcjob.plugins.base import PluginError
 
 _AT_ONCE = 16
@@ -181,9 +181,9 @@ class Applier:
         except NotFound as gone:
             raise Conflict(f"{kind} {namespace}/{name} came and went") from gone
         uid = _controller_uid(present)
-        if uid == owner:
-            return present
         place = (kind, namespace, name)
+        if uid == owner:
+            return await self._seen_again(present, obj) if kind == POD else present
         if uid and _is_job_owned(present) and uid not in self._jobs_present():
             message = (
                 f"{kind} {name} is left over from a deleted Job of the same name: "
@@ -195,6 +195,26 @@ class Applier:
             "or give the Job another name"
         )
         raise InTheWay(Trouble("NameTaken", message), place) from error
+
+    async def _seen_again(self, present: Object, wanted: Object) -> Object:
+        """The Job's own pod, which we did not see: with the labels by which we follow pods.
+
+        Raises InTheWay if its annotations do not tell its place, version and retry: what it is
+        for cannot be told by its name.
+        """
+        metadata = present["metadata"]
+        place = (POD, metadata["namespace"], metadata["name"])
+        if pod_facts(present) is None:
+            message = (
+                f"Pod {metadata['name']} belongs to this Job, but the annotations that tell what "
+                "it is for were taken away or changed: delete it, and it is made anew"
+            )
+            raise InTheWay(Trouble("PodUnknown", message), place)
+        labels = subset_patch(metadata.get("labels") or {}, wanted["metadata"]["labels"])
+        if not labels:
+            return present
+        patch = {"metadata": {"labels": labels}}
+        return await self._cluster.patch(*place, patch, uid=metadata["uid"])
 
     def _jobs_present(self) -> set[str]:
         return {uid for uid, record in self._records.by_uid.items() if record.obj}

@@ -5,6 +5,8 @@ import logging
 import random
 from collections.abc import Callable, Collection, Iterable, Mapping
 
+import msgspec
+
 from vcjob.api.kinds import JOB, SECRET, Kind
 from vcjob.api.types import Job, Object
 from vcjob.controller.applying import Applier, InTheWay
@@ -20,6 +22,7 @@ from vcjob.controller.preparing import Preparer
 from vcjob.controller.queues import QueueKeeper
 from vcjob.controller.recorder import record_event
 from vcjob.controller.records import Record, Records
+from vcjob.controller.repair_pace import contested
 from vcjob.controller.work_queue import WorkQueue
 from vcjob.core.draft import Told
 from vcjob.core.plan import Plan, plan, recorded_later
@@ -150,6 +153,7 @@ class Controller:
     async def _pass(self, uid: str) -> None:
         record = self.records.by_uid.get(uid)
         if record is None or record.obj is None:
+            self.queue.forget(uid)
             self._observers.forgotten(uid)
             if record and record.commands:
                 await self._drop_commands(record)
@@ -205,6 +209,8 @@ class Controller:
             return
         planned = self._paced(record, planned, written, now)
         obj = record.obj
+        if planned.ensure and not attempt:
+            planned = await self._repaired_in_turn(record, planned, now)
         for told in self._preparer.warnings(record, blueprint):
             await record_event(self._cluster, obj, told, now)
         await self._applier.apply(record, planned, blueprint)
@@ -232,6 +238,21 @@ class Controller:
             return planned
         self.queue.add_at(record.uid, now + wait)
         return later
+
+    async def _repaired_in_turn(self, record: Record, planned: Plan, now: float) -> Plan:
+        """The plan without what it makes or repairs, if that was done too often; says so once."""
+        pace, steady = record.repairs, self._clock.steady()
+        wait = pace.wait(steady)
+        if not wait:
+            pace.spend(steady)
+            return planned
+        self.queue.add_at(record.uid, now + wait)
+        if not pace.told:
+            pace.told = True
+            assert record.obj is not None
+            told = contested(planned.ensure[0])
+            await record_event(self._cluster, record.obj, told, now)
+        return msgspec.structs.replace(planned, ensure=())
 
     async def _make_key_pairs(self, record: Record, needs: Collection[KeyPairNeed]) -> None:
         if SECRET in self._unwatched:

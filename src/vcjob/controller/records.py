@@ -3,6 +3,8 @@
 Records are found by the Job's UID, so that a namesake's leftovers are never taken for its own.
 """
 
+import logging
+import math
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
@@ -19,9 +21,11 @@ from vcjob.api.kinds import (
 )
 from vcjob.api.types import Job, Object, key_of
 from vcjob.controller.cluster import EventType
+from vcjob.controller.departed import Departed
 from vcjob.controller.queue_books import KINDS as ABOUT_QUEUES
 from vcjob.controller.queue_books import QueueBooks
 from vcjob.controller.reading import read_job, read_status
+from vcjob.controller.repair_pace import RepairPace
 from vcjob.controller.status_pace import StatusPace
 from vcjob.core.blueprint import Blueprint
 from vcjob.core.draft import Told
@@ -30,11 +34,10 @@ from vcjob.core.observed import Observed, Slot
 from vcjob.core.reasons import Trouble
 from vcjob.plugins.base import KeyPair
 
-_REMEMBERED_AS_GONE = 20_000
-"""How many removed objects are remembered, so that late news of them do not bring them back."""
-
 Name = tuple[Kind, str, str]
 """An object's kind, namespace and name."""
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass
@@ -45,7 +48,8 @@ class Record:
     to delete and that do not show it yet. ``trouble`` is what the last attempt failed for, to be
     tried again at ``retry_at``; ``attempts`` counts those that failed for trouble, ``failures``
     other failures in a row. ``key_pairs`` are those made for the Job or found, by name.
-    ``warned`` are the warnings that were told. ``pace`` is how often its status may be written.
+    ``warned`` are the warnings that were told. ``pace`` is how often its status may be written,
+    ``repairs`` how often its objects may be put right.
     """
 
     uid: str
@@ -66,6 +70,7 @@ class Record:
     attempts: int = 0
     failures: int = 0
     pace: StatusPace = field(default_factory=StatusPace)
+    repairs: RepairPace = field(default_factory=RepairPace)
 
     @property
     def is_empty(self) -> bool:
@@ -100,7 +105,7 @@ class Records:
         self.obstacles: dict[Name, set[str]] = {}
         self._known: dict[Kind, dict[tuple[str, str], tuple[str, int, str]]] = {}
         self._uids_by_name: dict[tuple[str, str], str] = {}
-        self._gone: dict[str, None] = {}
+        self._departed = Departed()
 
     def replace(self, kind: Kind, objects: list[Object]) -> None:
         """Take in a whole list: what is not in it is gone."""
@@ -114,21 +119,31 @@ class Records:
     def take(self, kind: Kind, event: EventType, obj: Object, *, quietly: bool = False) -> None:
         """Take in one object as it is now (or was last); older news than known are ignored.
 
-        ``quietly``: the Job need not be looked at again for it.
+        So are news of what is gone, but not of what has only left the selection that is followed
+        (its label was taken away), and was read or has come back (ADDED). ``quietly``: the Job need
+        not be looked at again for it. An object that has an impossible shape is left out.
         """
+        try:
+            self._take(kind, event, obj, quietly=quietly)
+        except (AttributeError, KeyError, TypeError, ValueError):  # it must not stop the others
+            named = (obj.get("metadata") or {}).get("name")
+            _log.exception("%s %s is left out: it has an impossible shape", kind, named)
+
+    def _take(self, kind: Kind, event: EventType, obj: Object, *, quietly: bool) -> None:
         metadata = obj["metadata"]
         key = key_of(obj)
         version = int(metadata.get("resourceVersion") or 0)
         known = self._known.setdefault(kind, {})
         uid, before, owner = known.get(key, ("", -1, ""))
-        if version <= before or metadata["uid"] in self._gone:
+        if version <= before or self._departed.is_late(metadata["uid"], event, version):
             return
         if event is EventType.DELETED:
             if uid and uid == metadata["uid"]:
-                self._forget(kind, key, uid, owner)
+                self._forget(kind, key, uid, owner, version)
             self._wake(kind, key)
             return
         new_owner = metadata["uid"] if kind == JOB else self._owner_of(kind, obj)
+        self._departed.is_back(metadata["uid"])
         if uid and uid != metadata["uid"]:
             self._forget(kind, key, uid, owner)
         elif uid and owner != new_owner:  # somebody took it away from the Job, or gave it to one
@@ -175,6 +190,9 @@ class Records:
             self._put_job(record, obj)
         elif kind == POD:
             facts = pod_facts(obj)
+            there = record.observed.pods.get((facts.task, facts.index)) if facts else None
+            if there is None or there.uid != obj["metadata"]["uid"]:
+                self._forget_pod(record, name, obj["metadata"]["uid"])  # of another place
             if facts is None:
                 return
             record.observed.set(facts)
@@ -214,13 +232,19 @@ class Records:
         return not record or not record.obj or key_of(record.obj)[0] == namespace
 
     def _forget(
-        self, kind: Kind, key: tuple[str, str], uid: str, owner: str, *, lives_on: bool = False
+        self,
+        kind: Kind,
+        key: tuple[str, str],
+        uid: str,
+        owner: str,
+        version: float = math.inf,
+        *,
+        lives_on: bool = False,
     ) -> None:
+        """An object is gone, as news of this ``version`` say, or is no longer its owner's."""
         del self._known[kind][key]
         if not lives_on:
-            self._gone[uid] = None
-        if len(self._gone) > _REMEMBERED_AS_GONE:
-            del self._gone[next(iter(self._gone))]
+            self._departed.note(uid, version)
         _, name = key
         if self.also is not None and kind in ABOUT_QUEUES:
             self.also.drop(kind, key)
@@ -268,7 +292,9 @@ class Records:
 
     def _named_owner(self, kind: Kind, obj: Object) -> str:
         if kind == COMMAND:
-            target = obj.get("target") or {}
+            target = obj.get("target")
+            if not isinstance(target, dict):
+                return ""
             if target.get("kind") != JOB.kind or target.get("apiVersion") != JOB.api_version:
                 return ""
             namespace = obj["metadata"].get("namespace", "")

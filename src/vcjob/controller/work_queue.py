@@ -9,6 +9,9 @@ from vcjob.controller.clock import Clock
 
 K = TypeVar("K", bound=Hashable)
 
+_FEW = 64
+"""So many entries that no longer count need no clearing up."""
+
 
 class WorkQueue(Generic[K]):
     """A queue of keys.
@@ -49,6 +52,7 @@ class WorkQueue(Generic[K]):
             self._due[key] = when
             self._counter += 1
             heapq.heappush(self._later, (when, self._counter, key))
+            self._clear_up()
             if self._later[0][1] == self._counter:
                 self._earlier.set()
 
@@ -105,6 +109,12 @@ class WorkQueue(Generic[K]):
         self._waiting.pop(key, None)
         self._again.discard(key)
         self._due.pop(key, None)
+
+    def _clear_up(self) -> None:
+        """Drop entries for later that no longer count, once they are most of all."""
+        if len(self._later) > 2 * len(self._due) + _FEW:
+            self._later = [one for one in self._later if self._due.get(one[2]) == one[0]]
+            heapq.heapify(self._later)
 
     async def filled(self) -> None:
         """Wait until a key waits."""
