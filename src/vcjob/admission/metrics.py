@@ -23,7 +23,8 @@ class Metrics:
         self._registry = library.CollectorRegistry()
         self._reviews = library.Counter(
             "vcjob_webhook_reviews",
-            "Answers by path and result: allowed, denied, or refused for what is no review.",
+            "Answers by path and result: allowed, denied, refused for what is no review or late, "
+            "or failed by a fault of the webhook.",
             ("path", "result"),
             registry=self._registry,
         )
@@ -34,11 +35,12 @@ class Metrics:
             registry=self._registry,
         )
 
-    def count(self, path: str, result: str, seconds: float) -> None:
-        """One answer more."""
+    def count(self, path: str, result: str, seconds: float | None = None) -> None:
+        """One answer more; ``seconds`` is how long it took, None if there was no review."""
         if self._registry is not None:
             self._reviews.labels(path, result).inc()
-            self._seconds.observe(seconds)
+            if seconds is not None:
+                self._seconds.observe(seconds)
 
     def text(self) -> bytes | None:
         """What Prometheus reads; None where nothing is counted."""

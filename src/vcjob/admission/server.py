@@ -35,8 +35,10 @@ T = TypeVar("T")
 MOST_BYTES = 6 * 1024 * 1024
 """An update holds two objects, of which API servers take at most 3 MiB each."""
 _JSON = "application/json"
+_SMALL = 64 * 1024
+"""Bodies up to so many bytes are taken in as they come, so that nobody can keep them waiting."""
 _AT_ONCE = 16
-"""Reviews whose bodies are held at a time; others wait for their turn."""
+"""Bigger bodies that are held at a time; others wait for their turn."""
 _THREADS = 2
 _SHUTDOWN_SECONDS = float(TIMEOUT_SECONDS)
 
@@ -70,24 +72,29 @@ class Reviewer:
         try:
             return await self._within_time(request)
         except NotAReview as refused:
-            self._metrics.count(request.path, "refused", 0.0)
+            self._metrics.count(request.path, "refused")
             _log.info("%s: %s", request.path, refused)
             return web.Response(text=f"{refused}\n", status=refused.code)
         except Exception:
-            self._metrics.count(request.path, "failed", 0.0)
+            self._metrics.count(request.path, "failed")
             _log.exception("%s: the review failed", request.path)
             return web.Response(text="the review failed; vcjob webhook logs why\n", status=500)
 
     async def _within_time(self, request: web.Request) -> web.Response:
         loop = asyncio.get_running_loop()
-        late = NotAReview("too many reviews are under way", 503)
+        slow = late = NotAReview("the body of the request did not end in time", 408)
         try:
-            async with asyncio.timeout(self._seconds), self._turn:
-                late = NotAReview("the body of the request did not end in time", 408)
-                body = await _read(request)
+            async with asyncio.timeout(self._seconds), contextlib.AsyncExitStack() as held:
+                body = bytearray()
+                async for piece in _pieces(request):
+                    if len(body) <= _SMALL < len(body) + len(piece):
+                        late = NotAReview("too many big reviews are under way", 503)
+                        await held.enter_async_context(self._turn)
+                        late = slow
+                    body += piece
                 late = NotAReview("the review took too long", 503)
                 started = loop.time()
-                text, allowed = await self._answer(request.path, body)
+                text, allowed = await self._answer(request.path, bytes(body))
         except TimeoutError as error:
             raise late from error
         result = "allowed" if allowed else "denied"
@@ -109,22 +116,29 @@ class Reviewer:
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)
 
 
-async def _read(request: web.Request) -> bytes:
-    """The body of a request; raises NotAReview."""
+async def _pieces(request: web.Request) -> AsyncIterator[bytes]:
+    """The body of a request, as it comes; raises NotAReview."""
     if request.content_type != _JSON:
         shown = printable(request.content_type[:100])
         raise NotAReview(f"the body of the request must be {_JSON}, not {shown}", 415)
     encoding = request.headers.get("Content-Encoding", "identity")
-    if encoding != "identity":  # a small one could become any size
+    if encoding.lower() != "identity":  # a small one could become any size
         shown = printable(encoding[:100])
         raise NotAReview(f"the body of the request must not be encoded ({shown})", 415)
+    too_big = NotAReview(f"the body of the request is bigger than {MOST_BYTES} bytes", 413)
+    if (request.content_length or 0) > MOST_BYTES:
+        raise too_big
+    length = 0
     try:
-        return await request.read()
-    except web.HTTPRequestEntityTooLarge as error:
-        message = f"the body of the request is bigger than {MOST_BYTES} bytes"
-        raise NotAReview(message, 413) from error
+        while piece := await request.content.readany():
+            length += len(piece)
+            if length > MOST_BYTES:
+                raise too_big
+            yield piece
     except web.RequestPayloadError as error:
         raise NotAReview("the body of the request is no HTTP") from error
+    except ConnectionError as error:
+        raise NotAReview("the body of the request broke off") from error
 
 
 @contextlib.asynccontextmanager
@@ -135,7 +149,7 @@ async def serve_reviews(
 
     What is being answered when the block ends is answered first.
     """
-    application = web.Application(client_max_size=MOST_BYTES)
+    application = web.Application()
     for path in PATHS:
         application.router.add_post(path, reviewer.review)
     add_probes(application, readiness)

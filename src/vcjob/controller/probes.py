@@ -12,6 +12,8 @@ from collections.abc import AsyncIterator, Callable
 from aiohttp import web
 
 from vcjob.api.errors import VcjobError
+from vcjob.controller.connections import Connections, save_memory_of_tls
+from vcjob.controller.http_log import http_log
 from vcjob.controller.readiness import Readiness
 
 Address = tuple[str, int]
@@ -19,6 +21,13 @@ Address = tuple[str, int]
 
 _METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _HANDSHAKE_SECONDS = 10.0
+_SILENT_SECONDS = 20.0
+"""From when a connection is made to the end of the head of its first request."""
+_IDLE_SECONDS = 120.0
+"""Longer than the 90 s of API servers: else they ask on a connection that is just being closed."""
+_MOST_CONNECTIONS = 1000
+_LINGERING_SECONDS = 2.0
+"""So long the rest of a request is read once it has been answered, so that the answer arrives."""
 
 
 class AddressInUse(VcjobError):
@@ -96,6 +105,8 @@ async def listening(
     *,
     context: ssl.SSLContext | None = None,
     shutdown_seconds: float = 1.0,
+    silent_seconds: float = _SILENT_SECONDS,
+    most_connections: int = _MOST_CONNECTIONS,
 ) -> AsyncIterator[int]:
     """Listen while the block runs; yields the port. Raises AddressInUse.
 
@@ -105,16 +116,30 @@ async def listening(
         flag: the option that names another address.
         context: for TLS.
         shutdown_seconds: how long answers under way may take once the block has ended.
+        silent_seconds: how long a connection may ask nothing at first.
+        most_connections: how many there may be beside those with a request under way.
     """
+    if context:
+        save_memory_of_tls()
+    connections = Connections(silent_seconds, most_connections)
+    application.middlewares.append(connections.note)
     runner = web.AppRunner(
-        application, access_log=None, auto_decompress=False, shutdown_timeout=shutdown_seconds
+        application,
+        access_log=None,
+        auto_decompress=False,
+        keepalive_timeout=_IDLE_SECONDS,
+        lingering_time=_LINGERING_SECONDS,
+        logger=http_log,
+        shutdown_timeout=shutdown_seconds,
     )
     await runner.setup()
+    assert runner.server is not None
+    looking = asyncio.create_task(connections.keep(runner.server))
     host, port = address
     try:
         try:
             server = await asyncio.get_running_loop().create_server(
-                runner.server,  # type: ignore[arg-type]  # a server is what makes protocols
+                runner.server,
                 host or None,
                 port,
                 ssl=context,
@@ -130,4 +155,5 @@ async def listening(
         finally:
             server.close()
     finally:
+        looking.cancel()
         await runner.cleanup()

@@ -17,15 +17,15 @@ from aiohttp import web
 
 from vcjob.api.kinds import POD
 from vcjob.controller.cluster import ClusterError
+from vcjob.controller.connections import IDLE_SECONDS, save_memory_of_tls
+from vcjob.controller.http_log import http_log
 from vcjob.local.apiserver import query, reviews
 from vcjob.local.apiserver.about_server import about_server
 from vcjob.local.apiserver.answers import Answer, send
 from vcjob.local.apiserver.bodies import Body, decode_object, media_type, program, read_body
-from vcjob.local.apiserver.connections import IDLE_SECONDS, save_memory_of_tls
 from vcjob.local.apiserver.custom import Served
 from vcjob.local.apiserver.deleting import Deleting
 from vcjob.local.apiserver.forms import FORMS, one
-from vcjob.local.apiserver.http_log import http_log
 from vcjob.local.apiserver.listing import Lists, check_version, selection
 from vcjob.local.apiserver.namespaces import Namespaces
 from vcjob.local.apiserver.negotiation import Media, negotiate

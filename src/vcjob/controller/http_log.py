@@ -1,7 +1,7 @@
 """What aiohttp tells of connections, without what only a client is to blame for.
 
 It logs a request that is no HTTP, and a client that hangs up early, as errors with tracebacks: any
-program that reaches the port could fill the engine's log with them.
+program that reaches the port could fill the log with them.
 """
 
 import logging
