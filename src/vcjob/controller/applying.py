@@ -59,10 +59,10 @@ class Applier:
         self._records = records
         self._adapt_pod = adapt_pod
 
-    async def apply(self, record: Record, plan: Plan, blueprint: Blueprint) -> None:
-        """Carry out a Plan; raises InTheWay, ClusterError.
+    async def decide(self, record: Record, plan: Plan) -> InTheWay | None:
+        """Carry out a Plan up to its record; raises ClusterError before anything is recorded.
 
-        ``tell`` is left to the caller.
+        Returns what stands in the way of the rest: what was decided is recorded all the same.
         """
         assert record.obj is not None
         metadata = record.obj["metadata"]
@@ -75,7 +75,7 @@ class Applier:
             for step in plan.ensure:
                 await self._take_step(step, metadata["uid"])
         except InTheWay as found:
-            obstructed = found  # what was decided is recorded all the same
+            obstructed = found
         if plan.record is not None:
             await self._record(record, plan.record)
         for slot in plan.heard:
@@ -83,11 +83,21 @@ class Applier:
         for slot, facts in plan.noted.items():
             if record.observed.gone.get(slot) is facts:
                 del record.observed.gone[slot]
+        return obstructed
+
+    async def act(
+        self, record: Record, plan: Plan, blueprint: Blueprint, obstructed: InTheWay | None
+    ) -> None:
+        """Carry out the rest of a Plan; raises InTheWay (also ``obstructed``), ClusterError.
+
+        ``tell`` is left to the caller, whatever this raises: it is about what is recorded.
+        """
+        assert record.obj is not None
         for command in plan.handled_commands:
             await self._delete(Remove(COMMAND, *_place_of(command)))
         if plan.remove_group:
             await self._delete(plan.remove_group)
-        await self._remove_pods(record, plan, metadata["namespace"])
+        await self._remove_pods(record, plan, record.obj["metadata"]["namespace"])
         if obstructed:
             raise obstructed
         await self._create_pods(record, plan, blueprint)

@@ -213,9 +213,16 @@ class Controller:
             planned = await self._repaired_in_turn(record, planned, now)
         for told in self._preparer.warnings(record, blueprint):
             await record_event(self._cluster, obj, told, now)
-        await self._applier.apply(record, planned, blueprint)
+        obstructed = await self._applier.decide(record, planned)
+        failure: Exception | None = None
+        try:
+            await self._applier.act(record, planned, blueprint, obstructed)
+        except (InTheWay, ClusterError) as error:
+            failure = error
         for told in planned.tell:
             await record_event(self._cluster, obj, told, now)
+        if failure:
+            raise failure
         record.failures = 0
         if attempt:
             record.trouble = None

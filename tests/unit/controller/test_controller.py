@@ -20,7 +20,7 @@ from vcjob.api.kinds import (
 )
 from vcjob.api.names import JOB_FORWARDING
 from vcjob.api.types import Object
-from vcjob.controller.cluster import Forbidden
+from vcjob.controller.cluster import Forbidden, Unavailable
 from vcjob.local.store import Store
 
 
@@ -528,3 +528,25 @@ def test_a_write_that_is_refused_is_told_in_one_event_and_done_when_it_is_grante
         assert await world.phase("lc") in ("Running", "Terminated")
 
     simulated(story, wrap=wrap)
+
+
+def test_what_is_decided_is_told_though_the_first_try_to_do_it_fails() -> None:
+    tries: list[str] = []
+
+    async def fail_once(kind: Kind, namespace: str, name: str) -> None:
+        if kind == POD:
+            tries.append(name)
+            if len(tries) == 1:
+                raise Unavailable("the server is away")
+
+    async def story(world: Simulation) -> None:
+        assert isinstance(world.cluster, Faulty)
+        await world.run_job(job())
+        world.cluster.before_delete.append(fail_once)
+        await world.command("lc", "RestartJob")
+        await world.advance(10)
+        told = [one for one in await world.events() if one["reason"] == "ExecuteAction"]
+        assert [one["count"] for one in told] == [1]
+        assert len(tries) > 2
+
+    simulated(story, wrap=Faulty)
