@@ -28,6 +28,7 @@ from vcjob.core.observed import Slot
 from vcjob.core.plan import Plan
 from vcjob.core.reasons import Trouble
 from vcjob.core.supporting import Create, Remove, Repair, Step, subset_patch
+from vcjob.core.surroundings import taken_name
 from vcjob.plugins.base import PluginError
 
 _AT_ONCE = 16
@@ -190,21 +191,18 @@ class Applier:
             present = await self._cluster.get(kind, namespace, name)
         except NotFound as gone:
             raise Conflict(f"{kind} {namespace}/{name} came and went") from gone
-        uid = _controller_uid(present)
-        place = (kind, namespace, name)
+        controller = _controller_of(present)
+        uid = controller.get("uid", "")
         if uid == owner:
             return await self._seen_again(present, obj) if kind == POD else present
-        if uid and _is_job_owned(present) and uid not in self._jobs_present():
-            message = (
-                f"{kind} {name} is left over from a deleted Job of the same name: "
-                "waiting until it is gone"
-            )
-            raise InTheWay(Trouble("WaitingForLeftovers", message), place) from error
-        message = (
-            f"{kind} {name} exists and does not belong to this Job: delete or rename it, "
-            "or give the Job another name"
+        trouble = taken_name(
+            kind,
+            name,
+            controller,
+            _controller_of(obj)["name"],
+            left_over=_is_job(controller) and uid not in self._jobs_present(),
         )
-        raise InTheWay(Trouble("NameTaken", message), place) from error
+        raise InTheWay(trouble, (kind, namespace, name)) from error
 
     async def _seen_again(self, present: Object, wanted: Object) -> Object:
         """The Job's own pod, which we did not see: with the labels by which we follow pods.
@@ -286,17 +284,11 @@ def _place_of(obj: Object) -> tuple[str, str, str]:
     return metadata["namespace"], metadata["name"], metadata["uid"]
 
 
-def _controller_uid(obj: Object) -> str:
-    for owner in obj["metadata"].get("ownerReferences") or ():
-        if owner.get("controller"):
-            return str(owner.get("uid", ""))
-    return ""
+def _controller_of(obj: Object) -> Object:
+    """The reference to the owner that controls an object, empty if none does."""
+    owners: list[Object] = obj["metadata"].get("ownerReferences") or []
+    return next((owner for owner in owners if owner.get("controller")), {})
 
 
-def _is_job_owned(obj: Object) -> bool:
-    return any(
-        owner.get("controller")
-        and owner.get("kind") == JOB.kind
-        and owner.get("apiVersion") == JOB.api_version
-        for owner in obj["metadata"].get("ownerReferences") or ()
-    )
+def _is_job(owner: Object) -> bool:
+    return owner.get("kind") == JOB.kind and owner.get("apiVersion") == JOB.api_version

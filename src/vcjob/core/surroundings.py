@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from vcjob.api.kinds import Kind
 from vcjob.api.problems import errors, format_path, sentence
 from vcjob.api.types import Job, Object
 from vcjob.core.blueprint import Blueprint
@@ -46,6 +47,25 @@ def trouble_of(blueprint: Blueprint, around: Surroundings) -> Trouble | None:
         claims = ", ".join(around.absent_claims)
         return Trouble("PVCError", f"the claim {claims} does not exist: create it")
     return around.trouble
+
+
+def taken_name(kind: Kind, name: str, owner: Object, job: str, *, left_over: bool) -> Trouble:
+    """Why a Job cannot make an object that is there already and is not its own.
+
+    ``owner`` is the reference to the object's controller, empty if it has none; ``job`` the name of
+    the Job. ``left_over``: the owner is a Job that is gone.
+    """
+    if left_over:
+        whose = f"the deleted Job {owner['name']}"
+        if owner["name"] == job:
+            whose = "a deleted Job of the same name"
+        message = f"{kind} {name} is left over from {whose}: waiting until it is gone"
+        return Trouble("WaitingForLeftovers", message)
+    if owner:
+        message = f"{kind} {name} belongs to the {owner['kind']} {owner['name']}: delete that"
+    else:
+        message = f"{kind} {name} exists and does not belong to this Job: delete or rename it"
+    return Trouble("NameTaken", f"{message}, or give the Job another name")
 
 
 def is_unreadable(job: Job, around: Surroundings) -> bool:

@@ -4,10 +4,11 @@ from typing import Any
 
 import pytest
 
+from vcjob.api.kinds import POD
 from vcjob.api.types import Job
 from vcjob.core.blueprint import Blueprint
 from vcjob.core.reasons import MALFORMED, Trouble
-from vcjob.core.surroundings import Surroundings, is_unreadable, trouble_of
+from vcjob.core.surroundings import Surroundings, is_unreadable, taken_name, trouble_of
 from vcjob.plugins.registry import installed_plugins
 
 PLUGINS = installed_plugins(third_party=False)
@@ -51,3 +52,21 @@ def test_pods_of_a_job_that_cannot_be_read_stay() -> None:
     assert not is_unreadable(job(tasks=[{"name": "w", "replicas": 1}]), malformed)
     assert not is_unreadable(job(), Surroundings(trouble=LAST))
     assert not is_unreadable(job(), Surroundings())
+
+
+@pytest.mark.parametrize(
+    ("owner", "left_over", "reason", "says"),
+    [
+        ({}, False, "NameTaken", "Pod a-b-0 exists and does not belong to this Job: delete or"),
+        ("a", False, "NameTaken", "Pod a-b-0 belongs to the Job a: delete that, or give the Job"),
+        ("a", True, "WaitingForLeftovers", "Pod a-b-0 is left over from the deleted Job a: wait"),
+        ("a-b", True, "WaitingForLeftovers", "left over from a deleted Job of the same name"),
+    ],
+)
+def test_whose_a_taken_name_is_and_what_to_do_about_it(
+    owner: Any, left_over: bool, reason: str, says: str
+) -> None:
+    reference = {"kind": "Job", "name": owner} if owner else {}
+    trouble = taken_name(POD, "a-b-0", reference, "a-b", left_over=left_over)
+    assert trouble.reason == reason
+    assert says in trouble.message
