@@ -350,6 +350,35 @@ def test_exec_passes_input_output_and_the_exit_code(there: Elsewhere) -> None:
     assert seen[1] == (["sh", "-l"], b"")
 
 
+@pytest.mark.parametrize(
+    ("arguments", "command"),
+    [
+        (("mnist/worker-0", "-n", "default", "--", "sh", "-c"), ["sh", "-c"]),
+        (("-n", "default", "mnist/worker-0", "-c", "main", "--", "sh"), ["sh"]),
+        (("mnist/worker-0", "sh", "-n", "x", "--", "y"), ["sh", "-n", "x", "--", "y"]),
+        (("mnist/worker-0", "sh", "--", "y"), ["sh", "--", "y"]),
+        (("mnist/worker-0", "--", "sh", "--", "y"), ["sh", "--", "y"]),
+    ],
+)
+def test_exec_takes_its_own_options_up_to_the_dashes(
+    there: Elsewhere, arguments: tuple[str, ...], command: list[str]
+) -> None:
+    seen: list[list[str]] = []
+
+    def program(called: list[str], _: bytes) -> tuple[int, bytes, bytes]:
+        seen.append(called)
+        return 0, b"", b""
+
+    there.face.programs["sh"] = program
+    assert returned("exec", *arguments)[0] == 0
+    assert seen == [command]
+
+
+def test_an_option_of_exec_in_the_place_of_a_program_is_refused(there: Elsewhere) -> None:
+    said = "--context is no program; options of exec stand before JOB/POD, or before --"
+    assert said in error_of("exec", "mnist/worker-0", "--context", "lab")
+
+
 def test_exec_gives_the_program_a_terminal_and_leaves_ours_as_it_was(there: Elsewhere) -> None:
     there.face.programs["sh"] = lambda command, given: (5, b"\x1b[1m" + given, b"")
     ours, its = os.openpty()

@@ -9,10 +9,31 @@ from vcjob.cli.selection import Reference, ReferenceType, find_pod
 from vcjob.cli.target import Target, on_target
 
 
+class _Execute(click.Command):
+    """Takes options up to ``--``, as kubectl does; without that, up to JOB/POD."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if "--" in args and self._is_pod(ctx, args[: args.index("--")]):
+            ctx.allow_interspersed_args = True
+        return super().parse_args(ctx, args)
+
+    def _is_pod(self, ctx: click.Context, args: list[str]) -> bool:
+        """Whether these words are options and a pod; else the program's arguments hold a ``--``."""
+        parser = self.make_parser(ctx)
+        parser.allow_interspersed_args, parser.ignore_unknown_options = True, False
+        try:
+            values, _, _ = parser.parse_args(list(args))
+        except click.UsageError:
+            return False
+        return not isinstance(values["command"], tuple) or not values["command"]
+
+
 @click.command(
     "exec",
+    cls=_Execute,
     context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
-    epilog="The exit code is the program's. Options of exec stand before JOB/POD.",
+    epilog="The exit code is the program's. Options of exec stand before --, or without that "
+    "before JOB/POD.",
 )
 @click.option("-i", "--stdin", "interactive", is_flag=True, help="Pass standard input on.")
 @click.option("-t", "--tty", "terminal", is_flag=True, help="Give the program a terminal.")
@@ -38,6 +59,10 @@ async def execute(
         command = command[1:]
     if not command:
         raise click.UsageError("there is no command behind --")
+    if command[0].startswith("-"):
+        raise click.UsageError(
+            f"{command[0]} is no program; options of exec stand before JOB/POD, or before --"
+        )
     pod = await find_pod(target, reference)
     if terminal and not sys.stdin.isatty():
         click.echo("vcjob: standard input is no terminal; going on without -t", err=True)

@@ -114,6 +114,7 @@ class KubernetesCluster:
             answer = await self.connection.request("GET", path, asked, query=pieces)
             read: Page = self.connection.decode(answer, asked, self._reader(kind).page)
             for item in read.items or ():
+                self._require_object(item, asked)
                 # Lists of the server's own kinds leave them out of the items.
                 item.setdefault("apiVersion", kind.api_version)
                 item.setdefault("kind", kind.kind)
@@ -171,8 +172,10 @@ class KubernetesCluster:
             event = reader.event(line)
             if event.type == "ERROR":
                 raise event_error(event.object, asked, server)
-            version = event.object["metadata"]["resourceVersion"]
-            return WatchEvent(EventType(event.type), event.object), str(version)
+            type_, metadata = EventType(event.type), event.object["metadata"]
+            if type_ is not EventType.BOOKMARK and not metadata["uid"]:
+                raise ValueError("no UID")
+            return WatchEvent(type_, event.object), str(metadata["resourceVersion"])
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise Unavailable(
                 f"{server} broke off in the middle of an event when asked to {asked}"
@@ -269,7 +272,18 @@ class KubernetesCluster:
         )
         assert asked.kind is not None
         obj: Object = self.connection.decode(answer, asked, self._reader(asked.kind).object)
+        if asked.name:  # a review of rights has none, and nor has the answer
+            self._require_object(obj, asked)
         return obj
+
+    def _require_object(self, obj: Object, asked: Asked) -> None:
+        """Raises Unavailable for what no API server sends: callers rely on who an object is."""
+        metadata = obj.get("metadata")
+        if not (isinstance(metadata, dict) and metadata.get("uid")):
+            raise Unavailable(
+                f"{self.connection.name} answered no object when asked to {asked}; "
+                "is it an API server?"
+            )
 
 
 def _asked(verb: str, kind: Kind, namespace: str, name: str = "", subresource: str = "") -> Asked:

@@ -28,7 +28,7 @@ def play(story: Story, **options: Any) -> None:
 
 
 def pod(name: str, version: int = 1) -> dict[str, Any]:
-    return {"metadata": {"name": name, "resourceVersion": str(version)}}
+    return {"metadata": {"name": name, "uid": f"{name}-1", "resourceVersion": str(version)}}
 
 
 def pods(*names: str, more: str = "", version: str = "9") -> dict[str, Any]:
@@ -114,10 +114,11 @@ def test_a_watch_that_is_too_old_is_gone_told_early_or_late() -> None:
         ([event("ADDED", pod("b", 5))[:20]], False),
         ([b"<html>\n"], False),
         ([event("ADDED", {})], False),
+        ([event("ADDED", {"metadata": {"name": "b", "resourceVersion": "5"}})], False),
         ([event("SOMETHING", pod("b", 5))], False),
         ([event("ERROR", {"code": 500, "message": "etcd"})], False),
     ],
-    ids=["cut", "ended in an event", "no JSON", "no metadata", "unknown type", "error"],
+    ids=["cut", "ended in an event", "no JSON", "no metadata", "no UID", "unknown type", "error"],
 )
 def test_a_watch_that_breaks_says_so_after_all_that_was_whole(
     pieces: list[bytes], cut: bool
@@ -190,11 +191,13 @@ def test_a_deletion_says_how() -> None:
     play(story)
 
 
-@pytest.mark.parametrize("answer", ["<html>log in</html>", [1]])
+@pytest.mark.parametrize(
+    "answer", ["<html>log in</html>", [1], {"items": None}, {"metadata": {"name": "a"}}]
+)
 def test_who_answers_something_else_is_no_api_server(answer: Any) -> None:
     async def story(canned: Canned, cluster: KubernetesCluster) -> None:
         canned.say(answer)
-        with pytest.raises(Unavailable):
+        with pytest.raises(Unavailable, match="is it an API server"):
             await cluster.get(POD, "here", "a")
 
     play(story)

@@ -177,7 +177,7 @@ def test_a_create_that_had_been_carried_out_is_said_to_exist(lost: str) -> None:
 
 
 def told(**fields: Any) -> dict[str, Any]:
-    metadata = {"name": "e", "namespace": "a"}
+    metadata = {"name": "e", "namespace": "a", "uid": "uid-e"}
     return {"metadata": metadata, "involvedObject": {"uid": OWNER}, "count": 1, **fields}
 
 
