@@ -17,6 +17,7 @@ from vcjob.core.scheduling.booked import BookedGang, BookedPod
 from vcjob.core.scheduling.gangs import DEFAULT_QUEUE, ROOT, QueueLimits, admissions
 from vcjob.core.scheduling.group_status import admitted, pending, progress, told
 from vcjob.core.scheduling.ledger import Ledger
+from vcjob.core.scheduling.machine_room import MachineRoom
 from vcjob.core.scheduling.places import OneMachine, Wait, shortage
 from vcjob.core.scheduling.requests import new_queue, queue_limits
 from vcjob.core.times import timestamp
@@ -57,6 +58,7 @@ class Scheduler:
         self._queues: dict[str, QueueLimits] = {}
         self._classes: dict[str, Object] = {}
         self._cordoned = False
+        self._room: MachineRoom | None = None
         self._woken = asyncio.Event()
 
     async def run(self) -> None:
@@ -98,7 +100,7 @@ class Scheduler:
             del self._queues[name]
         else:
             self._queues[name] = limits
-        self._ledger.room_grew = True
+        self._ledger.more_room()
 
     def _take_class(self, one: Object, /, *, gone: bool) -> None:
         if gone:
@@ -117,11 +119,14 @@ class Scheduler:
     async def _pass(self) -> None:
         """Decide and write whatever is to be decided from what the books say now."""
         books = self._ledger
+        if books.room_grew:
+            books.more_room()
         if books.waiting and (books.room_grew or books.waiting.keys() & books.changed.keys()):
             await self._admit()
         books.room_grew = False
+        self._room = None
         to_bind, books.to_bind = books.to_bind, {}
-        for key in to_bind:
+        for key in books.by_urgency(to_bind, self._classes):
             if key in books.gangs:
                 await self._bind(books.gangs[key])
         changed, books.changed = books.changed, {}
@@ -134,12 +139,16 @@ class Scheduler:
         gangs = [gang for _, gang in waiting.values()]
         held = self._ledger.held_by_queue()
         place = OneMachine(self._capacity, held.values())
+        admitted_some = False
         for gang, wait in list(admissions(gangs, self._queues, place, held)):
             key, _ = waiting[gang.uid]
             if wait is None:
+                admitted_some = True
                 await self._write(key, gang.uid, admitted(gang.name, self._clock()))
             elif status := self._waits(key, wait):
                 await self._write(key, gang.uid, status)
+        if admitted_some:
+            self._ledger.more_room()  # what kept its order behind them may go on
 
     def _waits(self, key: Key, wait: Wait) -> Object | None:
         """The status of a gang that waits; None if it says so already."""
@@ -152,28 +161,50 @@ class Scheduler:
         """Bind the pods of a gang, if it may start and all of its minimum is there."""
         if gang.waits or (gang.group is not None and not gang.is_complete()):
             return
+        provided_for = gang.provided_for()
+        queue = None if gang.group is None else gang.queue
         for number, pod in enumerate(list(gang.unbound.values()), start=1):
-            missing = _CORDONED if self._cordoned else self._shortage(pod)
+            missing = self._lacks(queue, pod, held=pod.uid in provided_for)
             if missing:
                 await self._tell(pod, missing)
-            else:
-                await self._bind_pod(pod)
+            elif await self._bind_pod(pod) and pod.uid not in provided_for:
+                self._what_is_left().take(queue, pod.requests)
             if number % _A_TURN == 0:
                 await asyncio.sleep(0)
 
-    def _shortage(self, pod: BookedPod) -> str:
-        return shortage(pod.requests, self._capacity, self._ledger.used)
+    def _lacks(self, queue: str | None, pod: BookedPod, *, held: bool) -> str:
+        """Why a pod is not bound, as a sentence; ``held``: there is room held for it."""
+        if self._cordoned:
+            return _CORDONED
+        if held or not pod.requests:
+            return shortage(pod.requests, self._capacity, self._ledger.used)
+        return self._what_is_left().lacks(queue, pod.requests)
 
-    async def _bind_pod(self, pod: BookedPod) -> None:
-        """The condition comes first: with the node's name the node takes the pod over."""
+    def _what_is_left(self) -> MachineRoom:
+        """What is left in this pass; reckoned only when somebody asks."""
+        if self._room is None:
+            books = self._ledger
+            waiting = {books.gangs[key].queue for key in books.waiting}
+            in_order = {name for name in waiting & self._queues.keys()
+                        if self._queues[name].strict_order}  # fmt: skip
+            held = books.held_by_queue()
+            self._room = MachineRoom(self._capacity, self._queues, held, in_order)
+        return self._room
+
+    async def _bind_pod(self, pod: BookedPod) -> bool:
+        """Bind a pod; returns whether it was still there.
+
+        The condition comes first: with the node's name the node takes the pod over.
+        """
         scheduled = self._condition("PodScheduled")
         bound = {"spec": {"nodeName": self._node}}
         try:
             await self._patch_conditions(pod, scheduled)
             patched = await self._cluster.patch(POD, *pod.key, bound, uid=pod.uid)
         except (NotFound, Conflict):
-            return  # it is gone, and perhaps another of its name is there: the watch tells
+            return False  # it is gone, and perhaps another of its name is there: the watch tells
         self._ledger.enter_pod(patched)
+        return True
 
     async def _tell(self, pod: BookedPod, missing: str) -> None:
         """Say on the pod why it is not bound."""

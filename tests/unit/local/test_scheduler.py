@@ -330,6 +330,96 @@ def test_pods_beyond_the_minimum_that_do_not_fit_say_what_is_missing() -> None:
     play(scenario)
 
 
+def test_pods_beyond_a_minimum_leave_alone_what_is_held_for_another_gang() -> None:
+    async def scenario(machine: Machine) -> None:
+        await machine.gang("wide", 1, needs={"cpu": "1"})
+        await machine.gang("late", 3, needs={"cpu": "3"})
+        assert await machine.phase("late") == "Inqueue"
+        for number in range(4):
+            await machine.pod(f"w{number}", "wide", {"cpu": "1"})
+        assert await machine.bound() == {"w0"}
+        for number in range(3):
+            await machine.pod(f"l{number}", "late", {"cpu": "1"})
+        assert await machine.bound() == {"w0", "l0", "l1", "l2"}
+        await machine.turns("l0", "Succeeded")
+        assert await machine.bound() == {"w0", "l0", "l1", "l2", "w1"}
+
+    play(scenario)
+
+
+def test_pods_of_no_gang_leave_alone_what_is_held_for_one() -> None:
+    async def scenario(machine: Machine) -> None:
+        await machine.gang("late", 2, needs={"cpu": "4"})
+        await machine.pod("alone", "", {"cpu": "1"})
+        assert await machine.bound() == set()
+        for number in range(2):
+            await machine.pod(f"l{number}", "late", {"cpu": "2"})
+        assert await machine.bound() == {"l0", "l1"}
+
+    play(scenario)
+
+
+def test_queues_bound_what_is_beyond_a_minimum_too_until_they_have_more() -> None:
+    async def scenario(machine: Machine) -> None:
+        await machine.queue("upper", capability={"cpu": "2"})
+        await machine.queue("lower", parent="upper")
+        await machine.gang("wide", 1, needs={"cpu": "1"}, queue="lower")
+        for number in range(4):
+            await machine.pod(f"w{number}", "wide", {"cpu": "1"})
+        assert await machine.bound() == {"w0", "w1"}
+        told = (await machine.store.get(POD, "default", "w2"))["status"]["conditions"][-1]
+        assert told["message"] == 'it needs cpu 1; queue "upper" has cpu 0 left'
+        more = {"spec": {"capability": {"cpu": "3"}}}
+        await machine.store.patch(QUEUE, "", "upper", more)
+        await machine.settle()
+        assert await machine.bound() == {"w0", "w1", "w2"}
+        await machine.store.delete(QUEUE, "", "lower")
+        await machine.turns("w0", "Succeeded")
+        assert await machine.bound() == {"w0", "w1", "w2"}
+        told = (await machine.store.get(POD, "default", "w3"))["status"]["conditions"][-1]
+        assert 'there is no queue "lower"' in told["message"]
+
+    play(scenario)
+
+
+def test_a_pod_that_was_deleted_keeps_its_place_for_the_one_made_anew() -> None:
+    async def scenario(machine: Machine) -> None:
+        await machine.gang("all", 4, needs={"cpu": "4"})
+        for number in range(4):
+            await machine.pod(f"a{number}", "all", {"cpu": "1"})
+        await machine.gang("next", 1, needs={"cpu": "1"})
+        await machine.pod("alone", "", {"cpu": "1"})
+        await machine.store.delete(POD, "default", "a1", grace_period_seconds=0)
+        await machine.settle()
+        assert await machine.phase("next") == "Pending"
+        await machine.pod("a1", "all", {"cpu": "1"})
+        assert await machine.bound() == {"a0", "a1", "a2", "a3"}
+        await machine.store.delete(POD_GROUP, "default", "all")
+        await machine.store.delete(POD, "default", "a1", grace_period_seconds=0)
+        await machine.settle()
+        assert await machine.phase("next") == "Inqueue", "nobody makes it anew"
+
+    play(scenario)
+
+
+def test_in_a_queue_in_order_pods_beyond_a_minimum_wait_for_gangs_and_nobody_for_one_gone() -> None:
+    async def scenario(machine: Machine) -> None:
+        await machine.queue("q", dequeueStrategy="fifo", capability={"cpu": "3"})
+        await machine.gang("wide", 1, needs={"cpu": "1"}, queue="q")
+        await machine.gang("head", 3, needs={"cpu": "3"}, queue="q")
+        for number in range(2):
+            await machine.pod(f"w{number}", "wide", {"cpu": "1"})
+        assert await machine.bound() == {"w0"}
+        await machine.gang("small", 1, needs={"cpu": "1"}, queue="q")
+        assert (await machine.told("small"))[0] == "BehindAnother"
+        await machine.store.delete(POD_GROUP, "default", "head")
+        await machine.settle()
+        assert await machine.phase("small") == "Inqueue"
+        assert await machine.bound() == {"w0", "w1"}
+
+    play(scenario)
+
+
 def test_a_gang_counts_its_pods() -> None:
     async def scenario(machine: Machine) -> None:
         await machine.gang("lc", 3)

@@ -4,9 +4,12 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import islice
+
+import msgspec
 
 from vcjob.api.types import Key, Object
-from vcjob.core.scheduling.amounts import NOTHING, Amounts
+from vcjob.core.scheduling.amounts import NOTHING, Amounts, add
 from vcjob.core.scheduling.gangs import DEFAULT_QUEUE
 
 _ZERO = Fraction(0)
@@ -52,6 +55,13 @@ class BookedPod:
         )
 
 
+class Vacancy(msgspec.Struct, frozen=True):
+    """The place of a pod that is to be made anew: its task, and what it requests, if known."""
+
+    task: str
+    requests: Amounts = NOTHING
+
+
 @dataclass
 class BookedGang:
     """A gang and its pods; ``group`` is None while only pods of it are known.
@@ -59,9 +69,9 @@ class BookedGang:
     ``of_task`` counts the pods that are there to stay, by task, ``standing`` those of them that
     have started, and ``let_go`` those that may but have not. ``refused`` are the latter that the
     scheduler found no node for. ``leaving`` counts pods under deletion that still take room, and
-    ``vacated`` has the names (and tasks) of those that took some until they were deleted and have
-    not been made anew and let go. ``requested`` sums what its unfinished pods request, ``bound``
-    that of the bound ones among them.
+    ``vacated`` has, by name, the places of those that took some until they were deleted and have
+    not been made anew and let go, or bound where the scheduler binds pods itself. ``bound`` sums
+    what unfinished pods request that are bound.
     """
 
     group: Object | None = None
@@ -74,8 +84,7 @@ class BookedGang:
     let_go: Counter[str] = field(default_factory=Counter)
     refused: dict[str, BookedPod] = field(default_factory=dict)
     leaving: Counter[str] = field(default_factory=Counter)
-    vacated: dict[str, str] = field(default_factory=dict)
-    requested: dict[str, Fraction] = field(default_factory=dict)
+    vacated: dict[str, Vacancy] = field(default_factory=dict)
     bound: dict[str, Fraction] = field(default_factory=dict)
 
     @property
@@ -135,16 +144,47 @@ class BookedGang:
         return self.standing.total()
 
     def holds(self) -> Amounts:
-        """What it takes of the machine: at least its minimum from admission until it starts."""
+        """What it takes of a machine: its minimum from admission until that has started.
+
+        Later that is what is bound, and the places of pods that are made anew.
+        """
         if self.waits:
             return NOTHING
-        if self.phase != "Inqueue":
+        if self.phase == "Inqueue":
+            names = self.minimum.keys() | self.bound.keys()
+            return {
+                name: max(self.minimum.get(name, _ZERO), self.bound.get(name, _ZERO))
+                for name in names
+            }
+        places = self._kept_places()
+        if not places:
             return self.bound
-        names = self.minimum.keys() | self.requested.keys()
-        return {
-            name: max(self.minimum.get(name, _ZERO), self.requested.get(name, _ZERO))
-            for name in names
-        }
+        total = dict(self.bound)
+        for vacancy in places.values():
+            add(total, vacancy.requests)
+        return total
+
+    def provided_for(self) -> set[str]:
+        """The UIDs of those of its pods that room is held for and that are not bound yet."""
+        if self.phase != "Inqueue":
+            names = self._kept_places()
+            return {uid for uid, pod in self.unbound.items() if pod.key[1] in names}
+        of_task = Counter(self._spec.get("minTaskMember") or {})
+        if of_task.total() > self.least:
+            of_task.clear()  # any will do
+        of_task.subtract(self.standing)
+        left = max(self.least - self.started(), (+of_task).total())
+        of_minimum: list[str] = []
+        others: list[str] = []
+        for uid, pod in self.unbound.items():
+            (of_minimum if of_task[pod.task] > 0 else others).append(uid)
+            of_task[pod.task] -= 1
+        return set([*of_minimum, *others][:left])
+
+    def _kept_places(self) -> dict[str, Vacancy]:
+        """The places of pods that were deleted, until the minimum is full again."""
+        left = self.least - self.started() - self.leaving.total()
+        return dict(islice(self.vacated.items(), max(left, 0)))
 
 
 def version_of(obj: Object) -> int:

@@ -14,7 +14,7 @@ import msgspec
 from vcjob.api.names import GROUP_NAME
 from vcjob.api.types import Job, Key, Object, key_of
 from vcjob.core.scheduling.amounts import add
-from vcjob.core.scheduling.booked import BookedGang, BookedPod
+from vcjob.core.scheduling.booked import BookedGang, BookedPod, Vacancy
 from vcjob.core.scheduling.fitting import Nodes
 from vcjob.core.scheduling.gangs import QueueLimits, QueueRoom, admissions, fitting_no_more
 from vcjob.core.scheduling.gating import GATE
@@ -24,12 +24,10 @@ from vcjob.core.scheduling.leftover import Leftover
 from vcjob.core.scheduling.node_books import NodeBooks
 from vcjob.core.scheduling.overlooked import Overlooked
 from vcjob.core.scheduling.places import Gang, Wait
-from vcjob.core.scheduling.priorities import priority_of
 from vcjob.core.scheduling.requests import queue_limits
 from vcjob.core.scheduling.reservations import Reservations, has_begun, is_to_start
 from vcjob.core.scheduling.setbacks import is_clearing
 from vcjob.core.scheduling.shapes import PodShape
-from vcjob.core.times import seconds_of
 
 PutOff = Callable[[Gang], Wait | None]
 """Why a gang may not start yet, whatever room there is."""
@@ -118,7 +116,9 @@ class ClusterBooks:
         """
         reservations = self._reservations()
         for gang in self.ledger.gangs.values():
-            gang.vacated.update(reservations.lost(gang))
+            gang.vacated.update(
+                (name, Vacancy(task)) for name, task in reservations.lost(gang).items()
+            )
 
     def answers(self, put_off: PutOff) -> Iterator[tuple[Key, Gang, Wait | None]]:
         """Every waiting gang with its answer: None if it is admitted now, else why it waits.
@@ -218,14 +218,7 @@ class ClusterBooks:
 
     def by_urgency(self, keys: Iterable[Key]) -> list[Key]:
         """Gangs, those of the highest priority first, of equal ones the oldest."""
-
-        def urgency(key: Key) -> tuple[int, float, Key]:
-            group = self.ledger.gangs[key].group or {}
-            name = (group.get("spec") or {}).get("priorityClassName")
-            created = (group.get("metadata") or {}).get("creationTimestamp", "")
-            return -priority_of(name, self._classes), seconds_of(created) or 0.0, key
-
-        return sorted(keys, key=urgency)
+        return self.ledger.by_urgency(keys, self._classes)
 
     def look_for_overlooked(self, changed: Iterable[Key], now: float) -> None:
         """See which pods find no node though they seem to fit: nothing is held for them for ever.

@@ -3,13 +3,13 @@
 Each change of an object is entered in constant time, whatever the number of pods.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 
 from vcjob.api.names import GROUP_NAME, TASK_SPEC
 from vcjob.api.types import Key, Object, key_of
 from vcjob.core.scheduling.amounts import add
-from vcjob.core.scheduling.booked import BookedGang, BookedPod, version_of
+from vcjob.core.scheduling.booked import BookedGang, BookedPod, Vacancy, version_of
 from vcjob.core.scheduling.places import Gang
 from vcjob.core.scheduling.priorities import priority_of
 from vcjob.core.scheduling.requests import amounts_of, pod_requests
@@ -44,7 +44,7 @@ class Ledger:
         old = gang.group
         if old is not None and version_of(old) > version_of(group):
             return
-        phase, asked = gang.phase, gang.asks
+        phase, asked, waited = gang.phase, gang.asks, gang.waits
         if old is None or gone or old["metadata"]["uid"] != group["metadata"]["uid"]:
             gang.vacated.clear()
         gang.group = None if gone else group
@@ -61,6 +61,8 @@ class Ledger:
             or gang.asks != asked
         ):
             self.more_room()  # it may hold less now
+        if waited and gone:
+            self.room_grew = True  # nobody waits behind it any more
         self._drop_if_empty(key)
 
     def group_of(self, key: Key) -> Object | None:
@@ -87,7 +89,7 @@ class Ledger:
         self.changed[key] = None
         if old:
             self._leave_room(gang, old, new)
-        if new and not (new.is_leaving or new.is_held):
+        if new and not new.is_leaving and not self._waits_for_us(new):
             gang.vacated.pop(new.key[1], None)
         self._drop_if_empty(key)
 
@@ -97,7 +99,7 @@ class Ledger:
             if old.requests:
                 self.more_room()
             if (new is None or new.is_leaving) and not gang.waits:
-                gang.vacated[old.key[1]] = old.task
+                gang.vacated[old.key[1]] = Vacancy(old.task, old.requests)
         elif self._gate and old.is_let_go and not (new and (new.is_let_go or new.is_bound)):
             self.more_room()
 
@@ -128,6 +130,17 @@ class Ledger:
             gangs[gang.uid] = (key, gang)
         return gangs
 
+    def by_urgency(self, keys: Iterable[Key], classes: Mapping[str, Object]) -> list[Key]:
+        """Gangs, those of the highest priority first, of equal ones the oldest."""
+
+        def urgency(key: Key) -> tuple[int, float, Key]:
+            group = (self.gangs[key].group if key in self.gangs else None) or {}
+            name = (group.get("spec") or {}).get("priorityClassName")
+            created = (group.get("metadata") or {}).get("creationTimestamp", "")
+            return -priority_of(name, classes), seconds_of(created) or 0.0, key
+
+        return sorted(keys, key=urgency)
+
     def more_room(self) -> None:
         """What waits for a place is to be tried again."""
         self.room_grew = True
@@ -153,6 +166,10 @@ class Ledger:
             bool(gates) and all(gate == self._gate for gate in gates),
             told,
         )
+
+    def _waits_for_us(self, pod: BookedPod) -> bool:
+        """Whether a pod waits for the scheduler: to be let go, or else to be bound."""
+        return pod.is_held if self._gate else not pod.is_standing
 
     def _put_in(self, gang: BookedGang, pod: BookedPod) -> None:
         gang.pods[pod.uid] = pod
@@ -181,7 +198,6 @@ class Ledger:
             gang.leaving[pod.task] += times
         if pod.is_finished or not pod.requests:
             return
-        add(gang.requested, pod.requests, times)
         if pod.is_bound:
             add(gang.bound, pod.requests, times)
             add(self.used, pod.requests, times)

@@ -66,7 +66,7 @@ class Reservations:
     def vacated(self, gang: BookedGang) -> Counter[str]:
         """The places, by task, that are held for pods made anew until the minimum is full."""
         left = gang.least - gang.started() - gang.let_go.total() - gang.leaving.total()
-        return _first(Counter(gang.vacated.values()), left)
+        return _first(Counter(pod.task for pod in gang.vacated.values()), left)
 
     def lost(self, gang: BookedGang) -> dict[str, str]:
         """Names and tasks of pods of the minimum of a gang that had started and lacks some.

@@ -1,12 +1,13 @@
 """What counts of a gang and of its pods."""
 
 from collections import Counter
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
 
 from vcjob.api.types import Object
-from vcjob.core.scheduling.booked import BookedGang, BookedPod
+from vcjob.core.scheduling.booked import BookedGang, BookedPod, Vacancy
 
 
 def pod(phase: str = "Pending", **how: bool) -> BookedPod:
@@ -58,14 +59,43 @@ def test_when_the_minimum_is_there(
 
 @pytest.mark.parametrize(
     ("phase", "holds"),
-    [("Pending", {}), (None, {}), ("Inqueue", {"cpu": 3, "memory": 5}), ("Running", {"cpu": 2})],
+    [("Pending", {}), (None, {}), ("Inqueue", {"cpu": 2, "memory": 5}), ("Running", {"cpu": 2})],
 )
 def test_a_gang_holds_its_minimum_from_admission_to_start_then_what_is_bound(
     phase: str | None, holds: dict[str, int]
 ) -> None:
     gang = BookedGang(group(phase), minimum={"cpu": Fraction(1), "memory": Fraction(5)})
-    gang.requested, gang.bound = {"cpu": Fraction(3)}, {"cpu": Fraction(2)}
+    gang.bound = {"cpu": Fraction(2)}
     assert gang.holds() == holds
+
+
+def test_a_gang_that_runs_holds_places_of_deleted_pods_until_its_minimum_is_full() -> None:
+    gang = BookedGang(group("Running", minMember=3))
+    gang.standing, gang.bound = Counter({"ps": 1}), {"cpu": Fraction(1)}
+    gang.vacated = {f"w-{n}": Vacancy("worker", {"cpu": Fraction(2)}) for n in range(3)}
+    assert gang.holds() == {"cpu": 5}
+    gang.leaving["worker"] = 1
+    assert gang.holds() == {"cpu": 3}, "one that leaves still takes its place itself"
+
+
+@pytest.mark.parametrize(
+    ("least", "of_task", "standing", "provided_for"),
+    [
+        (3, {"ps": 1, "worker": 2}, {}, {"p0", "w0", "w1"}),
+        (3, {"ps": 1, "worker": 2}, {"worker": 3}, {"p0"}),
+        (2, {"ps": 1, "worker": 2}, {}, {"w0", "w1"}),
+        (0, {}, {}, set()),
+    ],
+    ids=["all", "beyond it some stand", "any will do", "none needed"],
+)
+def test_which_pods_of_an_admitted_gang_have_their_room(
+    least: int, of_task: dict[str, int], standing: dict[str, int], provided_for: set[str]
+) -> None:
+    gang = BookedGang(group("Inqueue", minMember=least, minTaskMember=of_task))
+    gang.standing = Counter(standing)
+    for name in ("w0", "w1", "w2", "p0"):
+        gang.unbound[name] = replace(pod(), task="ps" if name == "p0" else "worker")
+    assert gang.provided_for() == provided_for
 
 
 def test_pods_without_a_group_wait_for_nothing_and_ask_for_nothing() -> None:
