@@ -110,13 +110,13 @@ def _end_by_results(draft: Draft, counts: Counts, replicas: int) -> None:
     spec = draft.job.spec
     failures = _failures(draft, counts, replicas)
     short = _short_task(draft)
-    if short and spec.min_available >= sum(task_minimum(task) for task in spec.tasks):
+    if spec.min_success is not None:
+        message = f"{_pods(counts.succeeded)} succeeded, minSuccess is {spec.min_success}"
+        _end(draft, Phase.FAILED, "MinSuccess", f"{message}{failures}")
+    elif short and spec.min_available >= sum(task_minimum(task) for task in spec.tasks):
         wanted = _pods(short.min_available or 0)
         message = f"fewer than {wanted} of task {short.name} succeeded (its minAvailable)"
         _end(draft, Phase.FAILED, "TaskFailed", f"{message}{failures}")
-    elif spec.min_success is not None:
-        message = f"{_pods(counts.succeeded)} succeeded, minSuccess is {spec.min_success}"
-        _end(draft, Phase.FAILED, "MinSuccess", f"{message}{failures}")
     elif counts.succeeded >= spec.min_available:
         _end(draft, Phase.COMPLETED, "PodsSucceeded",
              f"{counts.succeeded} of {replicas} pods succeeded{failures}")  # fmt: skip

@@ -107,6 +107,12 @@ def test_how_a_job_failed_is_told_with_pods() -> None:
     )
 
 
+def test_a_min_success_that_was_not_reached_is_told_also_where_a_task_has_too_few() -> None:
+    one = draft("Running", {"w": ("SF", 2)}, minAvailable=2, minSuccess=2)
+    assert after(one) == "Failed"
+    assert one.message.startswith("1 pod succeeded, minSuccess is 2; 1 of 2 failed")
+
+
 def test_of_a_failed_pod_it_is_told_whether_it_was_evicted_or_its_exit_code() -> None:
     one = draft("Running", {"w": ("FF", None)}, minAvailable=2)
     lost, wrong = (one.observed.pods["w", index] for index in range(2))
