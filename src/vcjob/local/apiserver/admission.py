@@ -5,6 +5,7 @@ defaults that clients rely on and the checks of their fields.
 """
 
 import re
+from collections.abc import Mapping
 
 import msgspec
 
@@ -18,7 +19,7 @@ from vcjob.api.kinds import (
     SERVICE,
     Kind,
 )
-from vcjob.api.problems import Problem, errors, format_path
+from vcjob.api.problems import Problem, errors, format_path, sentence
 from vcjob.api.schema.fields import check_fields
 from vcjob.api.schema.meta import OBJECT_META
 from vcjob.api.schema.types import ANYTHING, Field, Record
@@ -53,7 +54,7 @@ def admit_new(
 ) -> Admitted:
     """Complete and check an object that is to be created; raises Refused (422).
 
-    ``lookup`` is what the cluster knows that a Job may refer to (None: nothing asks for it).
+    ``lookup`` is what the cluster knows that a Job or a Queue may refer to (None: nothing asks).
     """
     kind = resource.stored
     metadata = obj["metadata"]
@@ -64,14 +65,21 @@ def admit_new(
         complete = apply_defaults(obj, requires=plugins.requires)
         return _judged(resource, name, complete, check(complete, lookup, plugins))
     complete = _completed(resource, obj)
+    if kind == QUEUE:
+        return _judged(resource, name, complete, check_queue(complete, _queues(lookup)))
     problems = _problems(resource, complete)
     if kind == SERVICE:
         problems += new_service(obj)
     return _judged(resource, name, complete, problems)
 
 
-def admit_change(resource: Resource, new: Object, old: Object, plugins: Registry) -> Admitted:
-    """Complete and check an object that is to be changed; raises Refused (422)."""
+def admit_change(
+    resource: Resource, new: Object, old: Object, lookup: Lookup | None, plugins: Registry
+) -> Admitted:
+    """Complete and check an object that is to be changed; raises Refused (422).
+
+    ``lookup`` is as for ``admit_new``; of what may change only a Queue refers to something.
+    """
     kind = resource.stored
     name = old["metadata"]["name"]
     if new["metadata"] != old["metadata"]:
@@ -87,15 +95,22 @@ def admit_change(resource: Resource, new: Object, old: Object, plugins: Registry
     if resource.schema is not None:
         if _without_metadata(complete) != _without_metadata(old):
             problems += _problems(resource, complete)
+    elif kind == QUEUE:
+        if complete.get("spec") != old.get("spec"):
+            problems += check_queue(complete, _queues(lookup), old)
     elif complete.get("spec") != old.get("spec") or "spec" not in complete:
         problems += _problems(resource, complete)
     return _judged(resource, name, complete, problems)
 
 
-def check_queue_removal(name: str) -> None:
-    """Refuse to delete the queues that every Job falls back on; raises Refused (403)."""
-    for problem in queue_removal_problems(name, None):
-        raise Refused(403, f'queues.{QUEUE.group} "{name}" is forbidden: {problem.message}')
+def check_queue_removal(name: str, queues: Mapping[str, Object]) -> None:
+    """Refuse to delete queues that Jobs or other queues need; raises Refused (403)."""
+    for problem in errors(queue_removal_problems(name, queues)):
+        raise Refused(403, f'queues.{QUEUE.group} "{name}" is forbidden: {sentence(problem)}')
+
+
+def _queues(lookup: Lookup | None) -> Mapping[str, Object] | None:
+    return lookup.queues if lookup is not None else None
 
 
 def _without_metadata(obj: Object) -> Object:
@@ -150,8 +165,6 @@ def _problems(resource: Resource, obj: Object) -> list[Problem]:
     if kind not in OF_KINDS:
         problems = check_fields(obj["metadata"], OBJECT_META, ("metadata",))
         return [*problems, *faults(obj, resource.schema or {})]
-    if kind == QUEUE:
-        return check_queue(obj, None)
     if kind == POD:
         obj = without_repeats(obj)
     problems = check_fields(obj, OF_KINDS[kind])

@@ -99,7 +99,8 @@ class Deleting:
         self, resource: Resource, namespace: str, name: str, options: DeleteOptions
     ) -> Object:
         if resource.stored == QUEUE:
-            check_queue_removal(name)
+            queues = (await self._store.list(QUEUE)).items
+            check_queue_removal(name, {queue["metadata"]["name"]: queue for queue in queues})
         if resource.stored == NAMESPACE:
             return await self._namespaces.delete(
                 name,

@@ -108,7 +108,7 @@ class Writing:
             raise refusal_of(told, POD, pod["metadata"].get("name") or "") from error
 
     async def _lookup(self, resource: Resource) -> Lookup | None:
-        if resource.stored != JOB:
+        if resource.stored not in (JOB, QUEUE):
             return None
         queues = (await self._store.list(QUEUE)).items
         classes = (await self._store.list(PRIORITY_CLASS)).items
@@ -189,6 +189,7 @@ class Writing:
     ) -> Written:
         """Change an object; ``manager``, where one is named, takes over what it changes."""
         told: list[str] = []
+        lookup = await self._lookup(resource) if resource.stored == QUEUE else None
 
         def admitted(stored: Object) -> Object:
             old = from_core(stored) if resource.kind == EVENT_OF_EVENTS else stored
@@ -205,7 +206,7 @@ class Writing:
                 new = still_holding(new, stored)
             if place.subresource == "status":
                 return admit_status(resource, new, stored)
-            result: Admitted = admit_change(resource, new, stored, self._plugins)
+            result: Admitted = admit_change(resource, new, stored, lookup, self._plugins)
             told.extend(result.warnings)
             if not manager:
                 return result.object

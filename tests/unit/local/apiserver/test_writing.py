@@ -460,6 +460,39 @@ def test_objects_are_made_only_in_namespaces_that_exist_and_some_stay():
     assert (namespace.code, queue.code) == (403, 403)
 
 
+def test_queues_keep_their_place_in_the_tree():
+    queues = "/apis/scheduling.volcano.sh/v1beta1/queues"
+
+    async def scenario(ask):
+        def queue(name, **spec):
+            return {"metadata": {"name": name}, "spec": spec}
+
+        await ask("POST", queues, queue("upper", capability={"cpu": "2"}))
+        await ask("POST", queues, queue("lower", parent="upper", capability={"cpu": "2"}))
+        refused = [
+            await ask("POST", queues, queue("x", parent="nowhere")),
+            await ask("POST", queues, queue("x", parent="upper", capability={"cpu": "3"})),
+            await ask("PATCH", f"{queues}/upper", {"spec": {"parent": "lower"}}, type=MERGE),
+            await ask("PATCH", f"{queues}/lower", {"spec": {"capability": {"cpu": "3"}}},
+                      type=MERGE),
+            await ask("DELETE", f"{queues}/upper"),
+        ]  # fmt: skip
+        label = {"metadata": {"labels": {"team": "a"}}}
+        allowed = [
+            await ask("PATCH", f"{queues}/upper", label, type=MERGE),
+            await ask("DELETE", f"{queues}/lower"),
+            await ask("DELETE", f"{queues}/upper"),
+        ]
+        return refused, allowed
+
+    refused, allowed = ask_of(scenario)
+
+    assert [one.code for one in refused] == [422, 422, 422, 422, 403]
+    assert 'there is no queue "nowhere"' in refused[0].body["message"]
+    assert "delete these first: lower" in refused[-1].body["message"]
+    assert [one.code for one in allowed] == [200, 200, 200]
+
+
 def test_a_pod_is_evicted():
     async def scenario(ask):
         await ask.made(PODS, pod("p"))
