@@ -46,6 +46,12 @@ def test_apply_creates_changes_and_leaves_alone(kubectl):
     assert image == "other"
 
 
+def test_a_kind_that_is_not_served_is_named(kubectl):
+    deployment = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\n"
+    refused = kubectl("apply", "-f", "-", given=deployment, code=1)
+    assert 'no matches for kind "Deployment" in version "apps/v1"' in refused.stderr
+
+
 def test_server_side_apply_lets_go_of_what_is_no_longer_wished(kubectl):
     apply = ("apply", "--server-side", "-f", "-")
     kubectl(*apply, given=MAP)

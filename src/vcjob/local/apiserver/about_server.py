@@ -7,7 +7,13 @@ from collections.abc import Sequence
 
 from vcjob.local.apiserver import discovery, openapi
 from vcjob.local.apiserver.answers import Answer
-from vcjob.local.apiserver.negotiation import DISCOVERY, negotiate
+from vcjob.local.apiserver.negotiation import (
+    DISCOVERY,
+    OPENAPI_PROTOBUF,
+    OPENAPI_PROTOBUF_SENT,
+    Media,
+    negotiate,
+)
 from vcjob.local.apiserver.resources import Resource
 from vcjob.local.machine_node import FULL_VERSION, KUBERNETES_VERSION, architecture
 
@@ -43,6 +49,8 @@ def about_server(
             found = discovery.group(resources, group)
         case ("apis", group, of_group_version):
             found = discovery.resource_list(resources, group, of_group_version)
+        case ("openapi", "v2") if accept.startswith(OPENAPI_PROTOBUF):
+            return Answer(openapi.VERSION_2_IN_PROTOBUF, media=Media(OPENAPI_PROTOBUF_SENT))
         case ("openapi", "v2"):
             found = openapi.version_2(resources)
         case ("openapi", "v3"):

@@ -27,7 +27,7 @@ _dumper: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """An object to answer with, in a media type (None: JSON)."""
+    """An object to answer with, in a media type (None: JSON); bytes are that already."""
 
     object: Any
     code: int = 200
@@ -65,7 +65,9 @@ async def send(request: web.BaseRequest, answer: Answer | LongAnswer) -> web.Str
 
 
 def encode(value: Any, media: Media) -> bytes:
-    """A value as JSON or YAML."""
+    """A value as JSON or YAML; bytes are encoded already."""
+    if isinstance(value, bytes):
+        return value
     if media.type == YAML:
         text: str = yaml.dump(value, Dumper=_dumper, allow_unicode=True, default_flow_style=False)
         return text.encode()

@@ -11,6 +11,9 @@ from vcjob.local.apiserver.status import Refused
 
 JSON = "application/json"
 YAML = "application/yaml"
+OPENAPI_PROTOBUF = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
+OPENAPI_PROTOBUF_SENT = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+"""The same as a Content-Type, in which Go takes no @."""
 TABLE = "Table"
 PARTIAL = "PartialObjectMetadata"
 DISCOVERY = "APIGroupDiscoveryList"

@@ -17,6 +17,15 @@ from vcjob.local.apiserver.openapi_schemas import Schemas, group_version_kind
 from vcjob.local.apiserver.resources import Resource
 
 _INFO = {"title": "vcjob", "version": __version__}
+
+VERSION_2_IN_PROTOBUF = b"\n\x032.0\x12\n\n\x05vcjob\x12\x011B\x00"
+"""``/openapi/v2`` as kubectl asks for it, which is protobuf only: swagger, info, and no paths.
+
+kubectl reads it where v3 has no document of a kind, which here means that there is no such kind:
+out of an empty document it finds that out and says so. Without one it complains of a content type.
+Source: gnostic, OpenAPIv2.proto (Document: swagger 1, info 2, paths 8; Info: title 1, version 2).
+"""
+
 _TEXT = {"type": "string"}
 _NUMBER = {"type": "integer"}
 _FLAG = {"type": "boolean"}
