@@ -9,7 +9,7 @@ import io
 import os
 import sys
 from collections.abc import Iterator
-from typing import IO, TYPE_CHECKING, Protocol, Self
+from typing import IO, TYPE_CHECKING, Protocol, Self, TextIO, cast
 
 from vcjob.cli.podtext import colour_of, decode, for_terminal
 
@@ -61,7 +61,7 @@ def open_screen(label_width: int) -> Screen:
         from rich.console import Console
 
         output = _Unbreakable(sys.stdout)
-        console = Console(file=output, highlight=False, markup=False, emoji=False)
+        console = Console(file=cast(IO[str], output), highlight=False, markup=False, emoji=False)
         if not console.is_dumb_terminal:
             return _LiveScreen(console, output, label_width)
     return _PlainScreen(label_width)
@@ -117,12 +117,12 @@ class _PlainScreen:
 class _Unbreakable(io.TextIOBase):
     """A terminal to write to that may go at any time, also while another thread redraws it."""
 
-    def __init__(self, terminal: IO[str]) -> None:
+    def __init__(self, terminal: TextIO) -> None:
         self.broken = ""
         self._terminal = terminal
 
     @property
-    def encoding(self) -> str:
+    def encoding(self) -> str:  # type: ignore[override]  # typeshed has it writable; it is not
         """That of the terminal."""
         return self._terminal.encoding
 
