@@ -42,7 +42,7 @@ from vcjob.kubernetes.operator_metrics import OperatorMetrics
 from vcjob.kubernetes.operator_options import OperatorOptions
 from vcjob.kubernetes.pacing import Limits
 from vcjob.kubernetes.requirements import Requirements
-from vcjob.kubernetes.scheduler_choice import SchedulerChoice, remake_waiting
+from vcjob.kubernetes.scheduler_choice import SchedulerChoice, remake_all_waiting
 from vcjob.kubernetes.scope import Scope
 from vcjob.kubernetes.server import Server
 from vcjob.plugins.registry import installed_plugins
@@ -216,14 +216,8 @@ class Operator:
             tasks.create_task(self._controller.run())
             if self._gangs is not None:
                 tasks.create_task(self._gangs.run())
-            tasks.create_task(self._remake(chosen))
-
-    async def _remake(self, chosen: GangScheduling) -> None:
-        try:
             whole = KubernetesCluster(self._working)
-            await remake_waiting(whole, chosen, self._options.namespaces)
-        except ClusterError as error:
-            _log.warning("pods that wait for the other scheduler were not looked for: %s", error)
+            tasks.create_task(remake_all_waiting(whole, chosen, self._options.namespaces))
 
     async def _keep_looking(self) -> None:
         while True:

@@ -11,12 +11,14 @@ the controller makes them anew. A pod that has a node is never touched.
 
 import asyncio
 import logging
+import random
 from collections.abc import Callable, Sequence
 
 from vcjob.api.defaults import DEFAULT_SCHEDULER as VOLCANO_SCHEDULER
 from vcjob.api.kinds import JOB, POD
 from vcjob.api.names import JOB_NAME, OUT_OF_SYNC
 from vcjob.api.types import Object
+from vcjob.controller.backing_off import pause_after
 from vcjob.controller.cluster import Cluster, ClusterError, Conflict, Forbidden, NotFound
 from vcjob.controller.parallel import for_each
 from vcjob.controller.readiness import Readiness
@@ -33,6 +35,8 @@ AUTO = "auto"
 _LOOK_SECONDS = 2.0
 _LOOK_AGAIN_SECONDS = 30.0
 _AWAY_SECONDS = 300.0
+_AGAIN_SECONDS = 2.0
+_LONGEST_PAUSE_SECONDS = 60.0
 _AT_ONCE = 8
 _GONE = (Holding.FREE, Holding.ABANDONED)
 
@@ -181,6 +185,34 @@ class SchedulerChoice:
         self._told = f"{who}: {why}"
         self._readiness.meet(Condition.SCHEDULER, self._told, warn=warn)
         return chosen
+
+
+async def remake_all_waiting(
+    cluster: KubernetesCluster,
+    chosen: GangScheduling,
+    namespaces: Sequence[str] = (),
+    *,
+    again: float = _AGAIN_SECONDS,
+) -> None:
+    """Have ``remake_waiting`` succeed twice, ``again`` (s) apart; what fails is tried again.
+
+    Pods that were being made when the choice changed may come after the first time.
+    """
+    failures, told, jitter = 0, "", random.Random()
+    for _ in range(2):
+        while True:
+            try:
+                await remake_waiting(cluster, chosen, namespaces)
+                break
+            except ClusterError as error:
+                if str(error) != told:  # else it is as it was
+                    _log.warning(
+                        "pods that wait for the other scheduler are still there: %s", error
+                    )
+                failures, told = failures + 1, str(error)
+                longest = _LONGEST_PAUSE_SECONDS
+                await asyncio.sleep(pause_after(failures, jitter, first=again, longest=longest))
+        await asyncio.sleep(again)
 
 
 async def remake_waiting(

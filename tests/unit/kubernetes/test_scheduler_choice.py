@@ -12,12 +12,17 @@ from volcanos_leases import Closed
 from vcjob.api.kinds import JOB, LEASE, POD
 from vcjob.api.names import JOB_NAME, OUT_OF_SYNC
 from vcjob.api.types import Object
-from vcjob.controller.cluster import ObjectList
+from vcjob.controller.cluster import ObjectList, Unavailable
 from vcjob.controller.readiness import Readiness
 from vcjob.core.scheduling.gating import GATE, GangScheduling
 from vcjob.kubernetes.cluster import KubernetesCluster
 from vcjob.kubernetes.conditions import Condition
-from vcjob.kubernetes.scheduler_choice import SCHEDULER_LEASE, SchedulerChoice, remake_waiting
+from vcjob.kubernetes.scheduler_choice import (
+    SCHEDULER_LEASE,
+    SchedulerChoice,
+    remake_all_waiting,
+    remake_waiting,
+)
 from vcjob.local.store import Store
 
 VOLCANO, BUILTIN = GangScheduling.VOLCANO, GangScheduling.BUILTIN
@@ -212,9 +217,15 @@ class Selecting:
     def __init__(self) -> None:
         self.store = new_store()
         self.marked: set[str] = set()
+        self.failures = 0
+        self.listed = asyncio.Event()
 
     async def list(self, kind: Any, namespace: str | None, *, selector: str) -> ObjectList:
         assert selector == JOB_NAME
+        if self.failures:
+            self.failures -= 1
+            raise Unavailable("nothing answers")
+        self.listed.set()
         return await self.store.list(kind, namespace)
 
     async def patch(self, kind: Any, namespace: str, name: str, patch: Object, **more: Any) -> Any:
@@ -255,5 +266,23 @@ def test_pods_that_wait_for_the_other_scheduler_are_made_anew(
         }
         assert before - left == made_anew == there.marked
         assert await remake_waiting(cluster, chosen) == 0
+
+    asyncio.run(scenario())
+
+
+def test_pods_that_come_late_and_failures_do_not_leave_pods_waiting_for_the_other_scheduler() -> (
+    None
+):
+    async def scenario() -> None:
+        there = Selecting()
+        owner = await there.store.create(JOB, {"metadata": {"name": "j", "namespace": "default"}})
+        there.failures = 2
+        cluster = cast(KubernetesCluster, there)
+        remaking = asyncio.create_task(remake_all_waiting(cluster, VOLCANO, again=0.01))
+        await there.listed.wait()
+        late = pod("late", owner["metadata"]["uid"], schedulingGates=[{"name": GATE}])
+        await there.store.create(POD, late)
+        await remaking
+        assert there.marked == {"late"}
 
     asyncio.run(scenario())
