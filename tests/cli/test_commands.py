@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -275,6 +276,10 @@ def test_describe_tells_why(there: Elsewhere) -> None:
         "0",
     ]
     assert ok("describe", "job", "mnist").splitlines()[0] == said.splitlines()[0]
+    waits = {"metadata": {"finalizers": ["example.org/waits"]}}
+    there.do(there.face.store.patch(JOB, "default", "mnist", waits))
+    there.do(there.face.store.delete(JOB, "default", "mnist"))
+    assert re.search(r"Phase: +Running for \w+, being deleted\n", ok("describe", "mnist"))
 
 
 def test_describe_leaves_out_the_manifest_that_kubectl_keeps_and_marks_what_it_cuts_off(

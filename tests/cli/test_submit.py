@@ -114,6 +114,12 @@ def test_a_job_that_is_there_stays_as_it_is(there: Elsewhere, tmp_path: Path) ->
     result = submit(manifest)
     assert code(result) == ExitCode.FAILED
     assert "Job mnist is there already" in result.stderr
+    waits = {"metadata": {"finalizers": ["example.org/waits"]}}
+    there.do(there.face.store.patch(JOB, "default", "mnist", waits))
+    there.do(there.face.store.delete(JOB, "default", "mnist"))
+    result = submit(manifest)
+    assert code(result) == ExitCode.FAILED
+    assert "Job mnist is being deleted: create it again when that is done" in result.stderr
 
 
 def test_what_the_server_refuses_is_shown_at_the_line_it_is_about(

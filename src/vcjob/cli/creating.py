@@ -52,13 +52,25 @@ async def create_objects(target: Target, loaded: Loaded) -> Created:
             return Created(tuple(jobs), tuple(present), (refusal,))
         except AlreadyExists:
             name = obj["metadata"]["name"]
-            click.echo(f"vcjob: {kind} {name} is there already, and stays as it is", err=True)
+            said = await _how_it_is_there(target, kind, obj)
+            click.echo(f"vcjob: {kind} {name} {said}", err=True)
             if kind == JOB:
                 present.append(name)
             continue
         if kind == JOB:
             jobs.append(created)
     return Created(tuple(jobs), tuple(present))
+
+
+async def _how_it_is_there(target: Target, kind: Kind, obj: Object) -> str:
+    metadata = obj["metadata"]
+    try:
+        there = await target.cluster.get(kind, metadata.get("namespace", ""), metadata["name"])
+    except ClusterError:  # gone since, or we may not read it; that it was there is certain
+        there = {"metadata": {}}
+    if there["metadata"].get("deletionTimestamp"):
+        return "is being deleted: create it again when that is done"
+    return "is there already, and stays as it is"
 
 
 _FIELD = re.compile(r"\b(?:spec|metadata)(?:\.[A-Za-z0-9_-]+|\[\d+\])+")

@@ -97,7 +97,8 @@ def _job_fields(job: Job, obj: Object) -> Iterator[tuple[str, Any]]:
     since = f" for {age(state.last_transition_time)}" if state.last_transition_time else ""
     yield "Name", metadata.name
     yield "Namespace", metadata.namespace
-    yield "Phase", f"{state.phase or 'New'}{since}"
+    deletion = ", being deleted" if obj["metadata"].get("deletionTimestamp") else ""
+    yield "Phase", f"{state.phase or 'New'}{since}{deletion}"
     if state.message or state.reason:
         yield "Why", state.message or state.reason
     yield "Age", age(metadata.creation_timestamp)
