@@ -12,6 +12,8 @@ NAME = "lc"
 EVENTS = ("PodFailed", "PodEvicted", "PodPending", "TaskCompleted", "TaskFailed", "Unknown", "*")
 LATE_QUEUE = "late"
 LATE_CLAIM = "later"
+LATE_CLASS = "latest"
+CLASS = "urgent"
 
 actions = st.sampled_from(ACTIONS)
 seldom = st.integers(0, 3).map(lambda number: number == 0)
@@ -76,10 +78,10 @@ def jobs(draw: Any) -> Object:
     if draw(seldom):
         spec["minSuccess"] = draw(st.integers(1, 3))
     if draw(seldom):
-        spec["priorityClassName"] = "urgent"
+        spec["priorityClassName"] = CLASS
     if draw(seldom):
         spec["ttlSecondsAfterFinished"] = draw(st.sampled_from([0, 20]))
-    match draw(st.sampled_from([""] * 9 + ["own", "late claim", "late queue"])):
+    match draw(st.sampled_from([""] * 9 + ["own", "late claim", "late queue", "late class"])):
         case "own":
             size = {"resources": {"requests": {"storage": "1Mi"}}}
             spec["volumes"] = [{"mountPath": "/own", "volumeClaim": size}]
@@ -87,6 +89,8 @@ def jobs(draw: Any) -> Object:
             spec["volumes"] = [{"mountPath": "/late", "volumeClaimName": LATE_CLAIM}]
         case "late queue":
             spec["queue"] = LATE_QUEUE
+        case "late class":
+            spec["priorityClassName"] = LATE_CLASS
         case _:
             pass
     return apply_defaults({"metadata": {"name": NAME}, "spec": spec})

@@ -5,12 +5,13 @@ After each rule the promises are looked at, and in the end every Job has to come
 """
 
 import asyncio
+import contextlib
 import gc
 from typing import Any
 
 import msgspec
 from at_rest import check_numbers, check_rest
-from drawn_lives import LATE_CLAIM, LATE_QUEUE, NAME, jobs
+from drawn_lives import CLASS, LATE_CLAIM, LATE_CLASS, LATE_QUEUE, NAME, jobs
 from faults import Faulty
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant
@@ -26,13 +27,14 @@ from vcjob.api.kinds import (
     NETWORK_POLICY,
     PERSISTENT_VOLUME_CLAIM,
     POD,
+    PRIORITY_CLASS,
     QUEUE,
     SECRET,
     SERVICE,
     Kind,
 )
 from vcjob.api.types import Job, Object
-from vcjob.controller.cluster import NotFound
+from vcjob.controller.cluster import AlreadyExists, NotFound
 from vcjob.core.facts import pod_facts
 from vcjob.core.observed import recount
 from vcjob.core.state import state_of
@@ -89,6 +91,7 @@ class World(RuleBasedStateMachine):
                 await self._make_foreign(kind, "of-others")
             if in_the_way:
                 await self._make_foreign(in_the_way, IN_THE_WAY[in_the_way])
+            await self._make_class(CLASS)
             s = self.simulation
             await s.start()
             self.promises.follow()
@@ -129,6 +132,11 @@ class World(RuleBasedStateMachine):
         except NotFound:
             queue = {"metadata": {"name": LATE_QUEUE}, "spec": {"weight": 1, "parent": "root"}}
             await self.simulation.store.create(QUEUE, queue)
+        await self._make_class(LATE_CLASS)
+
+    async def _make_class(self, name: str) -> None:
+        with contextlib.suppress(AlreadyExists):
+            await self.simulation.store.create(PRIORITY_CLASS, {"metadata": {"name": name}})
 
     @invariant()
     def promises_hold(self) -> None:

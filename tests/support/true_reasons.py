@@ -2,12 +2,12 @@
 
 from collections import Counter
 
-from drawn_lives import LATE_CLAIM, LATE_QUEUE, NAME
+from drawn_lives import LATE_CLAIM, LATE_CLASS, LATE_QUEUE, NAME
 from owned import FINAL
 from promises import Promises
 from simulation import Simulation
 
-from vcjob.api.kinds import JOB, PERSISTENT_VOLUME_CLAIM, Kind
+from vcjob.api.kinds import JOB, PERSISTENT_VOLUME_CLAIM, PRIORITY_CLASS, Kind
 from vcjob.api.names import TASK_SPEC
 from vcjob.api.types import Object
 
@@ -38,6 +38,10 @@ async def true_reason(
         case "PVCError":
             is_there = await simulation.exists(PERSISTENT_VOLUME_CLAIM, LATE_CLAIM)
             true = LATE_CLAIM in message and not is_there
+        case "PriorityClassNotFound":
+            named = spec.get("priorityClassName") == LATE_CLASS and LATE_CLASS in message
+            listed = await simulation.store.list(PRIORITY_CLASS)
+            true = named and LATE_CLASS not in [one["metadata"]["name"] for one in listed.items]
         case "DependsOn":
             true = await _waits_for_others(job, promises, message)
         case "MinAvailable":

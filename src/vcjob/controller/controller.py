@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 
 import msgspec
 
-from vcjob.api.kinds import JOB, SECRET, Kind
+from vcjob.api.kinds import JOB, PRIORITY_CLASS, SECRET, Kind
 from vcjob.api.types import Job, Object
 from vcjob.controller.applying import Applier, InTheWay
 from vcjob.controller.backing_off import pause_after
@@ -47,7 +47,8 @@ class Controller:
         make_key_pair: makes the keys that plugins want.
         workers: how many Jobs are worked on at once.
         unwatched: supporting kinds that are asked for by name only, for want of the right to list
-            them. That somebody deleted one is noticed when it is to be changed.
+            them. That somebody deleted one is noticed when it is to be changed. Where PriorityClass
+            is among them, each that is named is taken to exist.
         of_others: also follow supporting objects that are not ours, so that a Job goes on when
             one that is in its way goes. On a cluster they may be many and large; without, the
             Job tries again at growing intervals of up to a minute.
@@ -92,7 +93,9 @@ class Controller:
         self._status_interval = status_interval
         self._observers = observers or Observers()
         self.records = Records(self.queue.add, self._unwatched, plugins.requires)
-        self._preparer = Preparer(self.records, plugins, allowed_annotations)
+        self._preparer = Preparer(
+            self.records, plugins, allowed_annotations, sees_classes=PRIORITY_CLASS not in unwatched
+        )
         self._applier = Applier(cluster, self.records, adapt_pod)
         self._queues = (
             QueueKeeper(cluster, self.records, self._clock, self._jitter) if keep_queues else None

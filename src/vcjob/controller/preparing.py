@@ -1,6 +1,6 @@
 """What a plan is made from: a Job's blueprint, and what there is around its pods."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from vcjob.api.problems import Problem, sentence
 from vcjob.api.types import Job, MalformedObject
@@ -12,6 +12,7 @@ from vcjob.core.blueprint import Blueprint
 from vcjob.core.draft import Told
 from vcjob.core.permission import as_allowed
 from vcjob.core.reasons import MALFORMED, PLUGIN_WARNING, Trouble
+from vcjob.core.scheduling.priorities import BUILT_IN
 from vcjob.core.surroundings import Surroundings
 from vcjob.plugins.registry import Registry
 
@@ -23,14 +24,21 @@ class Preparer:
         records: what is known.
         plugins: the plugins that Jobs may use.
         allowed_annotations: those of our annotations that widen rights and work here; None: all.
+        sees_classes: whether it is known which PriorityClasses there are.
     """
 
     def __init__(
-        self, records: Records, plugins: Registry, allowed_annotations: Collection[str] | None
+        self,
+        records: Records,
+        plugins: Registry,
+        allowed_annotations: Collection[str] | None,
+        *,
+        sees_classes: bool = True,
     ) -> None:
         self._records = records
         self._plugins = plugins
         self._allowed = allowed_annotations
+        self._sees_classes = sees_classes
 
     def blueprint(self, record: Record) -> tuple[Blueprint, str]:
         """The Job's blueprint, made anew when what it is made from has changed; what is wrong."""
@@ -79,10 +87,18 @@ class Preparer:
             priorities=self._records.priorities,
             queue_exists=(record.job.spec.queue or "default") in self._records.queues,
             absent_claims=absent,
+            absent_classes=self._absent_classes(blueprint),
             forwarding=self._is_spread(record.job),
             trouble=Trouble(MALFORMED, malformed) if malformed else record.trouble,
             attempt=attempt and not malformed,
         )
+
+    def _absent_classes(self, blueprint: Blueprint) -> Mapping[str, str]:
+        """Which PriorityClasses of a Job's pods there are not; none where nobody may look."""
+        if not self._sees_classes:
+            return {}
+        there = self._records.priorities.keys() | BUILT_IN.keys()
+        return {k: v for k, v in blueprint.priority_classes.items() if k not in there}
 
     def warnings(self, record: Record, blueprint: Blueprint) -> list[Told]:
         """What plugins warn of and what is ignored, once: it stands in no status."""

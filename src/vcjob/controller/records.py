@@ -319,7 +319,8 @@ class Records:
     def _wake_waiting(self, *also: str) -> None:
         phases = ("", "Pending", "Restarting", *also)
         for record in self.by_uid.values():
-            if record.job and record.job.status.state.phase in phases:
+            state = record.job.status.state if record.job else None
+            if state and (state.phase in phases or (state.phase == "Running" and state.reason)):
                 self._changed(record.uid)
 
 

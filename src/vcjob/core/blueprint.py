@@ -83,6 +83,15 @@ class Blueprint:
         # The one that was asked for last, as each pass over the Job asks for it.
         self._pod_group: tuple[tuple[dict[str, int], frozenset[str]], Object] | None = None
 
+    @property
+    def priority_classes(self) -> Mapping[str, str]:
+        """The PriorityClasses of the pods, each with the first task that names it."""
+        named: dict[str, str] = {}
+        for task, made in self._factories.items():
+            if name := made.spec.get("priorityClassName"):
+                named.setdefault(str(name), task)
+        return named
+
     def with_key_pairs(self, key_pairs: Mapping[str, KeyPair]) -> "Blueprint":
         """The same with these keys; itself if it has them already."""
         if key_pairs == self._supplied:

@@ -36,7 +36,7 @@ from vcjob.core.replicas import (
 )
 from vcjob.core.status import difference, only_informs, status_of
 from vcjob.core.supporting import Remove, Step, group_steps, steps
-from vcjob.core.surroundings import Surroundings, is_unreadable, trouble_of
+from vcjob.core.surroundings import Surroundings, is_unreadable, lacks_class, trouble_of
 from vcjob.core.timers import arm_pending, drop_timers, fire_timers
 from vcjob.core.times import seconds_of
 from vcjob.core.waiting import waiting_tasks
@@ -114,13 +114,15 @@ def plan(
     trying = around.attempt and blocked is around.trouble
     able = stays and before in ACTIVE and (blocked is None or trying)
     held = held_back(draft, waiting, around.priorities)
-    _explain(draft, before, around, waiting, held, blocked, admitted=admitted)
+    places = places_to_fill(draft, waiting, held) if draft.phase in ACTIVE else ()
+    classless = lacks_class(job, around) if places else None
+    _explain(draft, before, around, waiting, held, blocked or classless, admitted=admitted)
     marks = _marks(draft, blueprint, admitted=admitted)
     status = status_of(draft, counts, marks, now, admitted=admitted and draft.phase == before)
     record = difference(old_status, status)
     ensure = _ensure(draft, around, blueprint, waiting) if able else ()
     remove = () if unreadable and draft.phase in ACTIVE else pods_to_remove(draft)
-    create = places_to_fill(draft, waiting, held) if able and admitted else ()
+    create = places if able and admitted and not classless else ()
     more = draft.retry != retry or len(remove) + len(create) >= BATCH
     return Plan(
         amend=amendment(job, blueprint.claims, forwarding=around.forwarding) if able else None,

@@ -17,7 +17,8 @@ class Surroundings(msgspec.Struct, frozen=True):
 
     ``group`` is its PodGroup; ``owned`` its supporting objects; ``commands`` those that name its
     UID; ``priorities`` values of PriorityClasses. ``queue_exists`` is whether its queue is there;
-    ``absent_claims`` are claims that others were to make. ``forwarding`` is whether the queue is
+    ``absent_claims`` are claims that others were to make, ``absent_classes`` PriorityClasses that
+    pods are to have, each with the first task that names it. ``forwarding`` is whether the queue is
     spread over several clusters. ``trouble`` is what the last attempt failed for; while it lasts
     nothing is made, unless this pass is a new ``attempt``.
     """
@@ -28,6 +29,7 @@ class Surroundings(msgspec.Struct, frozen=True):
     priorities: Mapping[str, int] = {}
     queue_exists: bool = True
     absent_claims: tuple[str, ...] = ()
+    absent_classes: Mapping[str, str] = {}
     forwarding: bool = False
     trouble: Trouble | None = None
     attempt: bool = False
@@ -66,6 +68,20 @@ def taken_name(kind: Kind, name: str, owner: Object, job: str, *, left_over: boo
     else:
         message = f"{kind} {name} exists and does not belong to this Job: delete or rename it"
     return Trouble("NameTaken", f"{message}, or give the Job another name")
+
+
+def lacks_class(job: Job, around: Surroundings) -> Trouble | None:
+    """Why no pod can be made for lack of a PriorityClass, or None.
+
+    An API server refuses pods of a class that there is not. Everything else can be made: gangs
+    are compared by what their classes are worth once they exist.
+    """
+    for name, task in around.absent_classes.items():
+        what = f'the PriorityClass "{name}" of task {task} does not exist: create it'
+        if name == job.spec.priority_class_name:
+            what += ", or name another in spec.priorityClassName"
+        return Trouble("PriorityClassNotFound", what)
+    return None
 
 
 def is_unreadable(job: Job, around: Surroundings) -> bool:

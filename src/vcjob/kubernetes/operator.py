@@ -18,7 +18,7 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping
 from typing import Any
 
 from vcjob.api.errors import first_of
-from vcjob.api.kinds import QUEUE, SECRET, Kind
+from vcjob.api.kinds import PRIORITY_CLASS, QUEUE, SECRET, Kind
 from vcjob.api.types import Job
 from vcjob.controller.cluster import AlreadyExists, Cluster, ClusterError, Forbidden, Invalid
 from vcjob.controller.controller import Controller
@@ -188,7 +188,7 @@ class Operator:
             cluster,
             self._plugins,
             workers=options.workers,
-            unwatched=(SECRET,),
+            unwatched=(SECRET,) if self._sees_queues else (SECRET, PRIORITY_CLASS),
             adapt_pod=pod_adapter(chosen),
             status_interval=_STATUS_SECONDS,
             allowed_annotations=options.allowed_annotations,

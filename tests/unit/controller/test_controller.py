@@ -450,6 +450,54 @@ def test_a_restart_that_is_decided_when_its_pods_are_gone_already_is_seen_as_a_p
     assert "Pending" in second
 
 
+@pytest.mark.parametrize("at", ["job", "template"])
+def test_pods_wait_for_their_priority_class_and_come_when_it_is_made(at: str) -> None:
+    async def story(world: Simulation) -> None:
+        wanted = job(**({"priorityClassName": "urgent"} if at == "job" else {}))
+        if at == "template":
+            wanted["spec"]["tasks"][0]["template"]["spec"]["priorityClassName"] = "urgent"
+        await world.run_job(wanted)
+        cure = ", or name another in spec.priorityClassName" if at == "job" else ""
+        message = f'the PriorityClass "urgent" of task worker does not exist: create it{cure}'
+        state = (await world.status("lc"))["state"]
+        assert (state["phase"], state["reason"]) == ("Pending", "PriorityClassNotFound")
+        assert state["message"] == message
+        assert await world.messages() == [f"PriorityClassNotFound: {message}"]
+        assert await world.pod_names() == []
+        await world.store.create(PRIORITY_CLASS, {"metadata": {"name": "urgent"}, "value": 0})
+        await world.settle()
+        await world.run_all()
+        assert await world.phase("lc") == "Running"
+        await world.store.delete(PRIORITY_CLASS, "", "urgent")
+        await world.settle()
+        assert (await world.status("lc"))["state"].get("reason", "") == "", "its pods are there"
+        scale = {"spec": {"tasks": [{**wanted["spec"]["tasks"][0], "replicas": 3}]}}
+        await world.patch_job("lc", scale)
+        await world.settle()
+        assert (await world.status("lc"))["state"]["reason"] == "PriorityClassNotFound"
+        await world.store.create(PRIORITY_CLASS, {"metadata": {"name": "urgent"}, "value": 0})
+        await world.settle()
+        assert "lc-worker-2" in await world.pod_names()
+
+    simulated(story)
+
+
+def test_where_priority_classes_cannot_be_seen_they_are_taken_to_exist() -> None:
+    async def story(world: Simulation) -> None:
+        await world.run_job(job(priorityClassName="urgent"))
+        assert len(await world.pod_names()) == 2
+
+    simulated(story, controller_options={"unwatched": (PRIORITY_CLASS,)})
+
+
+def test_the_classes_that_every_cluster_has_need_no_object() -> None:
+    async def story(world: Simulation) -> None:
+        await world.run_job(job(priorityClassName="system-node-critical"))
+        assert len(await world.pod_names()) == 2
+
+    simulated(story)
+
+
 def test_a_priority_class_that_comes_later_changes_what_a_waiting_gang_needs() -> None:
     async def story(world: Simulation) -> None:
         wanted = job(minAvailable=1)

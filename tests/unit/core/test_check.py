@@ -394,11 +394,21 @@ class TestLookup:
         assert says in problem.message
         assert check(changed("queue", "child"), Lookup(queues)) == []
 
-    def test_a_missing_priority_class_is_a_warning(self) -> None:
-        subject = changed("priorityClassName", "hihg")
-        (problem,) = check(subject, Lookup({"default": self.OPEN}, frozenset({"high"})))
+    @pytest.mark.parametrize(
+        ("path", "at"),
+        [
+            ("priorityClassName", "spec.priorityClassName"),
+            (f"{POD}/priorityClassName", f"{AT_POD}.priorityClassName"),
+        ],
+    )
+    def test_a_missing_priority_class_is_a_warning(self, path: str, at: str) -> None:
+        cluster = Lookup({"default": self.OPEN}, frozenset({"high"}))
+        (problem,) = check(changed(path, "hihg"), cluster)
         assert problem.warning
+        assert format_path(problem.path) == at
         assert problem.hint == 'did you mean "high"?'
+        assert not check(changed(path, "high"), cluster)
+        assert not check(changed(path, "system-node-critical"), cluster)
 
 
 class TestUpdate:
