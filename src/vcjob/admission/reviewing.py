@@ -155,8 +155,7 @@ def _check_job(request: Request, rules: Rules, known: Known) -> Verdict:
         problems += check(new, known.lookup, rules.plugins)
         if not errors(problems):
             problems += _what_was_left_out(new, known)
-    elif not _same_spec(old, new):
-        # Only what changes is judged: a finalizer can be taken off whatever a Job looks like.
+    else:
         problems += check_update(old, new, rules.plugins)
     return Verdict(problems)
 

@@ -8,6 +8,7 @@ from vcjob.controller.key_pairs import stored_pairs
 from vcjob.controller.reading import without_templates
 from vcjob.controller.records import Record, Records
 from vcjob.core.actions import FINAL
+from vcjob.core.annotations import IGNORED, is_read_here
 from vcjob.core.blueprint import Blueprint
 from vcjob.core.draft import Told
 from vcjob.core.permission import as_allowed
@@ -113,4 +114,5 @@ class Preparer:
 
 
 def _told(problem: Problem) -> Told:
-    return Told("Warning", PLUGIN_WARNING, sentence(problem))
+    reason = IGNORED if is_read_here(problem.path) else PLUGIN_WARNING
+    return Told("Warning", reason, sentence(problem))

@@ -5,10 +5,13 @@ Host lists, shared environment and templates are worked out here; a pod is then 
 
 from collections.abc import Collection, Iterator, Mapping
 
+import msgspec
+
 from vcjob.api import names
 from vcjob.api.kinds import JOB
 from vcjob.api.problems import Problem
 from vcjob.api.types import Job, Object
+from vcjob.core.annotations import annotation_problems
 from vcjob.core.claims import Claim, claim_objects, claims_of
 from vcjob.core.podgroup import pod_group
 from vcjob.core.pods import PodFactory, copied_labels, wanted_labels
@@ -167,6 +170,8 @@ def _made_twice(one: Selected, before: list[Object], made: list[Object]) -> Iter
 
 
 def _option_problems(job: Job) -> Iterator[Problem]:
+    for problem in annotation_problems(job):
+        yield msgspec.structs.replace(problem, warning=True)
     path = ("metadata", "annotations", names.COPY_LABELS)
     copied = copied_labels(job)
     for key in wanted_labels(job):

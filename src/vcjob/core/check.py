@@ -4,12 +4,14 @@ Source: admission.md; deliberate differences: docs/compatibility.md.
 """
 
 from collections.abc import Iterator
+from typing import Any
 
+from vcjob.api.names import OUR_PREFIX
 from vcjob.api.problems import Problem
 from vcjob.api.schema.fields import check_fields
 from vcjob.api.schema.job import JOB
 from vcjob.api.types import Object
-from vcjob.core.checks.annotations import check_annotations
+from vcjob.core.checks.annotations import check_annotations, check_changed_annotations
 from vcjob.core.checks.names import check_names
 from vcjob.core.checks.plugins import check_plugins, own_plugins
 from vcjob.core.checks.policies import check_policies
@@ -46,19 +48,40 @@ def check(
 def check_update(old: Object, new: Object, plugins: Registry | None = None) -> list[Problem]:
     """Every problem of changing a stored Job from ``old`` to ``new``.
 
-    Rules about queue, templates and policies are not asked again: those parts cannot change.
+    Only what changes is judged: a finalizer can be taken off whatever a Job looks like. Rules about
+    queue, templates and policies are not asked again, as those parts cannot change.
     """
+    same_spec = _part(old, "spec") == _part(new, "spec")
+    if same_spec and _ours(old) == _ours(new):
+        return []
     fields = check_fields(new, JOB)
     plugins = plugins or own_plugins()
     before = subject_of(old, [], plugins.requires)
     after = subject_of(new, fields, plugins.requires)
+    of_plugins = [*check_plugins(after, plugins)]
+    annotated = [*check_annotations(after), *of_plugins]
+    changed = [*check_changed_annotations(before, after, annotated)]
+    if same_spec:
+        return changed
     rules = [
         *check_changes(before, after),
         *check_tasks(after),
         *check_names(after),
-        *check_plugins(after, plugins),
+        *of_plugins,
+        *changed,
     ]
     return _together(fields, rules)
+
+
+def _ours(job: Any) -> Object:
+    """The annotations under our prefix on a Job."""
+    annotations = _part(_part(job, "metadata"), "annotations")
+    return {key: value for key, value in annotations.items() if key.startswith(OUR_PREFIX)}
+
+
+def _part(whole: Any, name: str) -> Any:
+    part = whole.get(name) if isinstance(whole, dict) else None
+    return part if isinstance(part, dict) else {}
 
 
 def _rules(subject: Subject, plugins: Registry) -> Iterator[Problem]:

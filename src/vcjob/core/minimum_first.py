@@ -7,6 +7,7 @@ come first. Nothing of it is recorded: which pods run tells who is still held ba
 from collections.abc import Mapping
 
 from vcjob.api.names import MINIMUM_FIRST
+from vcjob.core.annotations import switched
 from vcjob.core.draft import Draft
 from vcjob.core.facts import PodPhase
 from vcjob.core.indices import NO_INDICES, IndexSet
@@ -25,7 +26,7 @@ def held_back(
     counts as one that runs, as for the Job's phase. Tasks that are ``waiting`` for their turn are
     left out. ``priorities`` are values of PriorityClasses by name.
     """
-    if draft.job.metadata.annotations.get(MINIMUM_FIRST) != "true":
+    if not switched(draft.job, MINIMUM_FIRST):
         return NOT_HELD
     tasks = [task for task in draft.job.spec.tasks if task.name not in waiting]
     least = minimum_pods(tasks, effective_minimum(draft.job, waiting), priorities)

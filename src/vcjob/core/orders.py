@@ -10,6 +10,7 @@ import msgspec
 from vcjob.api.names import SUSPEND
 from vcjob.api.types import Object
 from vcjob.core.actions import FINAL, Action
+from vcjob.core.annotations import switched
 from vcjob.core.draft import Draft, start
 
 _ACTIONS = {action.value: action for action in Action}
@@ -36,10 +37,10 @@ def obey(draft: Draft, commands: Iterable[Object]) -> None:
 def obey_annotation(draft: Draft) -> bool:
     """Suspend or resume if the annotation has changed since it was last acted upon.
 
-    Returns whether that had an effect.
+    A value that means nothing changes nothing. Returns whether there was an effect.
     """
-    wanted = draft.job.metadata.annotations.get(SUSPEND, "").lower() == "true"
-    if wanted == draft.state.suspended or draft.phase in FINAL:
+    wanted = switched(draft.job, SUSPEND)
+    if wanted is None or wanted == draft.state.suspended or draft.phase in FINAL:
         return False
     draft.state = msgspec.structs.replace(draft.state, suspended=wanted)
     if wanted:

@@ -6,6 +6,7 @@ import msgspec
 
 from vcjob.api.names import WIDENING
 from vcjob.api.types import Job
+from vcjob.core.annotations import IGNORED
 from vcjob.core.draft import Told
 
 
@@ -26,7 +27,7 @@ def as_allowed(job: Job, allowed: Collection[str] | None) -> tuple[Job, tuple[To
 def _told(key: str) -> Told:
     return Told(
         "Warning",
-        "AnnotationIgnored",
+        IGNORED,
         f"the annotation {key} has no effect: the administrator of this cluster has not allowed "
         f"it (--allow-annotation {key})",
     )

@@ -173,7 +173,8 @@ class TestWhatIsNotKnown:
 class TestAnnotationsThatWidenRights:
     @staticmethod
     def annotated(value: str = '{"a": "b"}') -> Object:
-        return {**job(), "metadata": {"name": "j", "annotations": {SERVICE_LABELS: value}}}
+        metadata = {"name": "j", "annotations": {SERVICE_LABELS: value}}
+        return {**job(plugins={"svc": []}), "metadata": metadata}
 
     def test_draw_a_warning(self) -> None:
         response = respond("/jobs/validate", review(self.annotated()))

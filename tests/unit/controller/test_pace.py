@@ -9,7 +9,7 @@ from simulation import Simulation, simulated
 
 from vcjob.api.defaults import apply_defaults
 from vcjob.api.kinds import JOB, NETWORK_POLICY, SERVICE
-from vcjob.api.names import NETWORK_POLICY_SOURCES, SERVICE_LABELS
+from vcjob.api.names import NETWORK_POLICY_SOURCES, SERVICE_LABELS, SUSPEND
 from vcjob.api.types import Job, Object
 from vcjob.controller.observers import Observers
 from vcjob.core.observed import Observed
@@ -230,6 +230,23 @@ def test_annotations_that_widen_rights_work_where_they_are_allowed(
             assert f"--allow-annotation {SERVICE_LABELS}" in warning["message"]
 
     simulated(story, controller_options={"allowed_annotations": allowed})
+
+
+def test_an_annotation_that_means_nothing_is_told_once_and_the_job_stays_as_it_is() -> None:
+    async def story(world: Simulation) -> None:
+        await admitted(world, job(2, {SUSPEND: "true"}))
+        assert await world.phase("lc") == "Aborted"
+        for value in ("flase", "flase", "flaes"):
+            await world.patch_job("lc", {"metadata": {"annotations": {SUSPEND: value, "n": "1"}}})
+            await world.settle()
+        assert await world.phase("lc") == "Aborted"
+        assert [one for one in await world.messages() if "Ignored" in one] == [
+            f'AnnotationIgnored: {SUSPEND} is "{value}", which means nothing; write "true" or '
+            '"false"'
+            for value in ("flase", "flaes")
+        ]
+
+    simulated(story)
 
 
 def test_a_policy_opens_nothing_that_is_not_allowed() -> None:

@@ -303,24 +303,57 @@ def test_variables_over_128_kibibytes_draw_a_warning() -> None:
     assert "VC_WORKER_HOSTS" in problem.message
 
 
+MEANS_NOTHING = [
+    ("suspend", "yes", "means nothing"),
+    ("minimum-first", "yes", "means nothing"),
+    ("uncounted-events", "PodFailed,PodEvited", 'names "PodEvited"'),
+    ("uncounted-events", "*", 'names "*"'),
+    ("inject-current-host", "yes", 'must be "true" or "false"'),
+    ("host-addresses", "[]", "must be a JSON object"),
+    ("service-labels", "{", "must be a JSON object"),
+    ("network-policy-sources", '[{"pod": {}}]', "[0] must have only fields"),
+]
+
+
+@pytest.mark.parametrize(("name", "value", "says"), MEANS_NOTHING)
+def test_a_value_of_our_annotations_that_means_nothing_is_refused(
+    name: str, value: str, says: str
+) -> None:
+    key = f"vcjob.dev/{name}"
+    subject = annotated({key: value})
+    (problem,) = errors(check(subject))
+    assert problem.path == ("metadata", "annotations", key)
+    assert says in problem.message
+    for before in ({}, {key: "false"}, {"other": "x"}):
+        (problem,) = errors(check_update(annotated(before), subject))
+        assert problem.path == ("metadata", "annotations", key)
+    assert check_update(subject, annotated({key: value, "other": "x"})) == [], "it was there"
+    assert check_update(subject, job()) == []
+
+
 @pytest.mark.parametrize(
     ("kind", "key", "value", "says"),
     [
         ("annotations", "vcjob.dev/suspent", "true", "no annotation"),
-        ("annotations", "vcjob.dev/suspend", "yes", "means nothing"),
-        ("annotations", "vcjob.dev/minimum-first", "yes", "means nothing"),
         ("annotations", "vcjob.dev/copy-labels", "team", 'label "team"'),
-        ("annotations", "vcjob.dev/uncounted-events", "PodFailed,PodEvited", 'names "PodEvited"'),
-        ("annotations", "vcjob.dev/uncounted-events", "*", 'names "*"'),
+        ("annotations", "vcjob.dev/ssh-secret", "keys", "does not use the plugin ssh"),
         ("labels", "vcjob.dev/suspend", "true", "no effect as a label"),
     ],
 )
-def test_our_annotations_are_looked_at(kind: str, key: str, value: str, says: str) -> None:
+def test_what_has_no_effect_draws_a_warning(kind: str, key: str, value: str, says: str) -> None:
     subject = job()
     subject["metadata"][kind] = {key: value}
     (problem,) = check(subject)
     assert problem.warning
     assert says in problem.message
+    if kind == "annotations":
+        assert check_update(job(), subject) == [problem]
+
+
+def annotated(annotations: dict[str, str]) -> dict[str, Any]:
+    subject = job()
+    subject["metadata"]["annotations"] = annotations
+    return subject
 
 
 def test_a_plugin_of_volcano_that_is_not_there_is_admitted_with_a_warning() -> None:

@@ -86,6 +86,8 @@ def test_an_unknown_command_does_nothing_but_say_so() -> None:
         ("false", True, "Aborting", "Restarting"),
         (None, False, "Aborted", "Aborted"),  # a Command suspended it
         ("true", False, "Completed", "Completed"),
+        ("treu", True, "Aborted", "Aborted"),
+        ("treu", False, "Running", "Running"),
     ],
 )
 def test_the_annotation_is_acted_upon_when_it_changes(

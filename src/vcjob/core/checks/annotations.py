@@ -1,48 +1,38 @@
-"""Our own annotations on a Job: a misspelt one would otherwise be ignored silently."""
+"""Our own annotations on a Job: what is misspelt would otherwise be ignored silently."""
 
 from collections.abc import Iterator
 
-from vcjob.api.names import (
-    COPY_LABELS,
-    MINIMUM_FIRST,
-    OUR_ANNOTATIONS,
-    OUR_PREFIX,
-    SUSPEND,
-    UNCOUNTED_EVENTS,
-)
+from vcjob.api.names import COPY_LABELS, OUR_ANNOTATIONS, OUR_PREFIX
 from vcjob.api.problems import Problem
 from vcjob.api.suggestions import suggest
-from vcjob.core.actions import Event
+from vcjob.core.annotations import annotation_problems
 from vcjob.core.checks.subject import Subject
 from vcjob.core.pods import wanted_labels
-from vcjob.core.retries import uncounted_events
+from vcjob.plugins.registry import ORDER
+
+_KNOWN = {annotation.key: annotation for annotation in OUR_ANNOTATIONS}
 
 
 def check_annotations(subject: Subject) -> Iterator[Problem]:
-    """A warning for each annotation (or label) under our prefix that has no effect."""
-    known = [annotation.key for annotation in OUR_ANNOTATIONS]
+    """Values that mean nothing, and a warning for each annotation (or label) without effect."""
     metadata = subject.job.metadata
     for key in metadata.annotations:
-        if key.startswith(OUR_PREFIX) and key not in known:
-            path = ("metadata", "annotations", key)
-            yield Problem(f"no annotation {key} is known", path, suggest(key, known), warning=True)
+        path = ("metadata", "annotations", key)
+        owner = _KNOWN[key].owner if key in _KNOWN else ""
+        if key.startswith(OUR_PREFIX) and not owner:
+            yield Problem(f"no annotation {key} is known", path, suggest(key, _KNOWN), warning=True)
+        elif owner in ORDER and owner not in subject.job.spec.plugins:
+            message = f"{key} has no effect, because the Job does not use the plugin {owner}"
+            yield Problem(message, path, f"add {owner} to spec.plugins", warning=True)
     for key in metadata.labels:
-        if key in known:
+        if key in _KNOWN:
             yield Problem(
                 f"{key} has no effect as a label",
                 ("metadata", "labels", key),
                 "write it under metadata.annotations",
                 warning=True,
             )
-    for key in (SUSPEND, MINIMUM_FIRST):
-        value = metadata.annotations.get(key)
-        if value not in (None, "true", "false"):
-            yield Problem(
-                f'{key} is "{value}", which means nothing',
-                ("metadata", "annotations", key),
-                'write "true" or "false"',
-                warning=True,
-            )
+    yield from annotation_problems(subject.job)
     for key in wanted_labels(subject.job):
         if key not in metadata.labels:
             yield Problem(
@@ -51,11 +41,14 @@ def check_annotations(subject: Subject) -> Iterator[Problem]:
                 suggest(key, metadata.labels),
                 warning=True,
             )
-    for name in uncounted_events(subject.job):
-        if name not in list(Event):
-            yield Problem(
-                f'{UNCOUNTED_EVENTS} names "{name}", which is no event of which restarts come',
-                ("metadata", "annotations", UNCOUNTED_EVENTS),
-                suggest(name, list(Event)) or f"events are {', '.join(Event)}",
-                warning=True,
-            )
+
+
+def check_changed_annotations(
+    old: Subject, new: Subject, problems: list[Problem]
+) -> Iterator[Problem]:
+    """Of all ``problems`` of a changed Job those of the annotations that are changed."""
+    before, after = old.job.metadata.annotations, new.job.metadata.annotations
+    changed = {key for key, value in after.items() if before.get(key) != value}
+    for problem in problems:
+        if problem.path[:2] == ("metadata", "annotations") and problem.path[2] in changed:
+            yield problem

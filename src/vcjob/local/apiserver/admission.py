@@ -86,9 +86,8 @@ def admit_change(
         problems = check_fields(new["metadata"], OBJECT_META, ("metadata",))
         _judged(resource, name, new, [*problems, *metadata_problems(new["metadata"])])
     if kind == JOB:
-        if new.get("spec") == old.get("spec"):
-            return Admitted(new)
-        complete = apply_defaults(new, requires=plugins.requires)
+        same = new.get("spec") == old.get("spec")
+        complete = new if same else apply_defaults(new, requires=plugins.requires)
         return _judged(resource, name, complete, check_update(old, complete, plugins))
     complete = _completed(resource, new)
     problems = [*changed_fixed(kind, old, complete)]
