@@ -9,7 +9,7 @@ import base64
 import contextlib
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 from urllib.parse import quote, urlencode
 
 import aiohttp
@@ -38,6 +38,7 @@ Query = Sequence[tuple[str, str]]
 OnCall = Callable[[str, Kind | None, int, float], None]
 """Told of a request: its verb, its kind, the status of the answer (0: none came), and how long (s)
 it took until the answer began."""
+T = TypeVar("T")
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -301,9 +302,7 @@ class Connection:
         encoded = f"?{urlencode(query)}" if query else ""
         return URL(f"{self.server.url}{path}{encoded}", encoded=True)
 
-    def decode(
-        self, answer: Answer, asked: Asked, decode: Callable[[bytes], Any] = msgspec.json.decode
-    ) -> Any:
+    def decode(self, answer: Answer, asked: Asked, decode: Callable[[bytes], T]) -> T:
         """The JSON of an answer, as ``decode`` reads it; raises Unavailable if it is none."""
         try:
             return decode(answer.body)

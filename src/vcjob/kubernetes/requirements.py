@@ -58,6 +58,17 @@ class Question(msgspec.Struct, frozen=True):
         return {key: value for key, value in asked.items() if value}
 
 
+class _Resource(msgspec.Struct):
+    name: str
+
+
+class _Resources(msgspec.Struct):
+    resources: list[_Resource] | None = None
+
+
+_read_resources = msgspec.json.Decoder(_Resources).decode
+
+
 async def missing_kinds(cluster: KubernetesCluster) -> list[str]:
     """CustomResourceDefinitions that the cluster lacks, by their names; raises ClusterError."""
     missing = []
@@ -68,8 +79,8 @@ async def missing_kinds(cluster: KubernetesCluster) -> list[str]:
         except NotFound:
             served: set[str] = set()
         else:
-            listed = cluster.connection.decode(answer, asked).get("resources") or ()
-            served = {resource["name"] for resource in listed}
+            listed = cluster.connection.decode(answer, asked, _read_resources).resources or ()
+            served = {resource.name for resource in listed}
         missing += [f"{kind.plural}.{kind.group}" for kind in kinds if kind.plural not in served]
     return missing
 

@@ -1,8 +1,10 @@
 """What a cluster lacks, in words: kinds, and verbs on resources."""
 
 import asyncio
+from collections.abc import Callable
 from typing import Any, cast
 
+import msgspec
 import pytest
 from canned_server import canned_server
 
@@ -56,6 +58,17 @@ def test_missing_kinds_are_named_as_their_definitions(
             answer_discovery(server, served)
             assert sorted(await missing_kinds(cluster)) == sorted(missing)
             assert [one.path for one in server.asked] == [f"/apis/{group}" for group in SERVED]
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("answer", ["[1]", "null", '{"resources": ["jobs"]}', "<html>", ""])
+def test_what_no_api_server_answers_is_waited_for(answer: str) -> None:
+    async def scenario() -> None:
+        async with canned_server() as server, KubernetesCluster.of(server.server()) as cluster:
+            server.say(answer)
+            with pytest.raises(Unavailable, match="is it an API server"):
+                await missing_kinds(cluster)
 
     asyncio.run(scenario())
 
@@ -127,8 +140,8 @@ class Everything:
             raise self.error
         return self.served.get(path.removeprefix("/apis/"), [])
 
-    def decode(self, answer: list[str], asked: Any) -> Any:
-        return {"resources": [{"name": name} for name in answer]}
+    def decode(self, answer: list[str], asked: Any, decode: Callable[[bytes], Any]) -> Any:
+        return decode(msgspec.json.encode({"resources": [{"name": name} for name in answer]}))
 
     async def create(self, kind: Any, obj: Object) -> Object:
         return await self.reviewing.create(kind, obj)
