@@ -16,22 +16,17 @@ import aiohttp
 import msgspec
 from yarl import URL
 
-from vcjob import __version__
 from vcjob.api.kinds import Kind
 from vcjob.controller.cluster import ClusterError, Unavailable
 from vcjob.kubernetes.credentials import Credential, Credentials
-from vcjob.kubernetes.errors import Asked, KubeconfigError, NoCredentials, Unauthorized, error_of
+from vcjob.kubernetes.errors import Asked, Unauthorized, error_of
 from vcjob.kubernetes.failures import in_a_sentence
-from vcjob.kubernetes.routes import is_loopback, lasting_socket, proxy_of
 from vcjob.kubernetes.server import Server
-from vcjob.kubernetes.socks import is_socks, socks_connector
-from vcjob.kubernetes.tls import expired, tls_context
+from vcjob.kubernetes.sessions import CONNECT_SECONDS, Sessions
 
 JSON = "application/json"
-_CONNECT_SECONDS = 10.0
 _ANSWER_SECONDS = 60.0
 _READ_BUFFER = 256 * 1024
-_SESSIONS = 2
 
 Query = Sequence[tuple[str, str]]
 
@@ -93,12 +88,7 @@ class Connection:
         self.server = server
         self.on_call = on_call
         self._credentials = credentials or Credentials(server)
-        self._sessions: dict[Credential, aiohttp.ClientSession] = {}
-        self._shown = Credential()
-        self._proxy = proxy_of(server)
-        self._fixed = {"User-Agent": f"vcjob/{__version__}"}
-        if is_loopback(server.url):
-            self._fixed["Accept-Encoding"] = "identity"  # packing costs more than it saves here
+        self._sessions = Sessions(server, self._credentials, _keep_refusal)
 
     @property
     def name(self) -> str:
@@ -113,9 +103,7 @@ class Connection:
 
     async def close(self) -> None:
         """Close every connection."""
-        for session in self._sessions.values():
-            await session.close()
-        self._sessions.clear()
+        await self._sessions.close()
 
     async def request(
         self,
@@ -133,7 +121,7 @@ class Connection:
         headers = {"Accept": accept}
         if body is not None:
             headers["Content-Type"] = content_type
-        timeout = aiohttp.ClientTimeout(total=seconds, sock_connect=_CONNECT_SECONDS)
+        timeout = aiohttp.ClientTimeout(total=seconds, sock_connect=CONNECT_SECONDS)
         async with self._send(method, path, query, headers, asked, timeout, body) as response:
             content = await response.read()
         return Answer(response.status, response.headers, content)
@@ -144,9 +132,7 @@ class Connection:
         silence: float | None = None,
     ) -> AsyncIterator[AsyncIterator[bytes]]:  # fmt: skip
         """Read an answer as it comes, in pieces; ``silence`` is how long (s) none may come."""
-        timeout = aiohttp.ClientTimeout(
-            total=None, sock_connect=_CONNECT_SECONDS, sock_read=silence
-        )
+        timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=silence)
         headers = {"Accept": accept, "Accept-Encoding": "identity"}
         async with self._send("GET", path, query, headers, asked, timeout) as response:
             yield response.content.iter_any()
@@ -156,9 +142,9 @@ class Connection:
         self, path: str, asked: Asked, *, protocols: Sequence[str], query: Query = ()
     ) -> AsyncIterator[aiohttp.ClientWebSocketResponse]:
         """Open a WebSocket that speaks one of ``protocols``."""
-        with in_a_sentence(self.server, asked, self._expired):
+        with in_a_sentence(self.server, asked, self._sessions.expired):
             for last in (False, True):
-                session, credential = await self._session()
+                session, credential = await self._sessions.current()
                 try:
                     async with asyncio.timeout(_ANSWER_SECONDS):
                         socket_ = await session.ws_connect(
@@ -166,7 +152,7 @@ class Connection:
                             protocols=protocols,
                             headers=self._headers(credential, {}),
                             max_msg_size=0,
-                            **self._route(),
+                            **self._sessions.route,
                         )
                     break
                 except _Refused as refused:
@@ -180,7 +166,7 @@ class Connection:
                     f"{self.name} speaks none of the protocols {', '.join(protocols)}, "
                     f"which are needed to {asked}"
                 )
-            with in_a_sentence(self.server, asked, self._expired):
+            with in_a_sentence(self.server, asked, self._sessions.expired):
                 yield socket_
         finally:
             await socket_.close()
@@ -196,9 +182,9 @@ class Connection:
         timeout: aiohttp.ClientTimeout,
         body: bytes | None = None,
     ) -> AsyncIterator[aiohttp.ClientResponse]:
-        with in_a_sentence(self.server, asked, self._expired):
+        with in_a_sentence(self.server, asked, self._sessions.expired):
             for last in (False, True):
-                session, credential = await self._session()
+                session, credential = await self._sessions.current()
                 request = session.request(
                     method,
                     self._url(path, query),
@@ -208,7 +194,7 @@ class Connection:
                     allow_redirects=False,
                     read_bufsize=_READ_BUFFER,
                     middlewares=(),
-                    **self._route(),
+                    **self._sessions.route,
                 )
                 async with await self._answer(asked, request) as response:
                     if 200 <= response.status < 300:
@@ -237,51 +223,7 @@ class Connection:
         self, status: int, headers: Mapping[str, str], body: bytes, asked: Asked
     ) -> ClusterError:
         error = error_of(status, headers, body, asked, self.name)
-        return Unauthorized(f"{error}{self._expired()}") if status == 401 else error
-
-    def _expired(self) -> str:
-        return expired(self._shown)
-
-    async def _session(self) -> tuple[aiohttp.ClientSession, Credential]:
-        """A session with the certificates of the current credential, and that credential."""
-        try:
-            credential = await self._credentials.current()
-        except KubeconfigError as error:  # now; later it may be had
-            raise NoCredentials(str(error)) from error
-        shown = msgspec.structs.replace(credential, token="")
-        if shown not in self._sessions:
-            try:
-                self._sessions[shown] = self._new_session(shown)
-            except KubeconfigError as error:  # one of two files is written, say
-                self._credentials.refuse(credential)
-                raise NoCredentials(str(error)) from error
-            await self._close_oldest()
-        self._shown = shown
-        return self._sessions[shown], credential
-
-    async def _close_oldest(self) -> None:
-        """Of certificates that were replaced only the last may still have requests under way."""
-        while len(self._sessions) > _SESSIONS:
-            await self._sessions.pop(next(iter(self._sessions))).close()
-
-    def _new_session(self, credential: Credential) -> aiohttp.ClientSession:
-        secure = self.server.url.startswith("https:")
-        settings: dict[str, Any] = {
-            "limit": 0,  # callers bound what they do at once; watches must not wait for each other
-            "ssl": tls_context(self.server, credential) if secure else True,
-        }
-        connector = (
-            socks_connector(self._proxy, self.server.tls_name, **settings)
-            if self._proxy and is_socks(self._proxy)
-            else aiohttp.TCPConnector(socket_factory=lasting_socket, **settings)
-        )
-        return aiohttp.ClientSession(
-            connector=connector,
-            headers=self._fixed,
-            middlewares=(_keep_refusal,),
-            cookie_jar=aiohttp.DummyCookieJar(),
-            timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_SECONDS),
-        )
+        return Unauthorized(f"{error}{self._sessions.expired()}") if status == 401 else error
 
     def _headers(
         self, credential: Credential, more: Mapping[str, str]
@@ -293,10 +235,6 @@ class Connection:
             pair = base64.b64encode(":".join(self.server.basic).encode()).decode()
             headers.append(("Authorization", f"Basic {pair}"))
         return headers
-
-    def _route(self) -> dict[str, Any]:
-        proxy = None if is_socks(self._proxy) else self._proxy
-        return {"proxy": proxy, "server_hostname": self.server.tls_name or None}
 
     def _url(self, path: str, query: Query) -> URL:
         encoded = f"?{urlencode(query)}" if query else ""
