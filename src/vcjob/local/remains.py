@@ -1,6 +1,7 @@
 """What stays of a run when it has ended, and what does not."""
 
 import asyncio
+import contextlib
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -43,6 +44,8 @@ class LastStates:
             _write_private(path, msgspec.json.encode(objects))
         except OSError as error:
             on_problem(f"objects are not kept in {path}: {error.strerror}")
+            with contextlib.suppress(OSError):
+                path.unlink()  # half of them is no JSON
 
 
 async def remove_files(directories: Sequence[Path], node: NodeClient) -> None:

@@ -1,10 +1,14 @@
 """What stays of a run: its objects, for nobody but the user."""
 
 import asyncio
+import errno
 import json
+import os
 import stat
 import time
 from pathlib import Path
+
+import pytest
 
 from vcjob.api.kinds import CONFIG_MAP, JOB, POD
 from vcjob.local.remains import LastStates
@@ -60,3 +64,17 @@ def test_what_is_left_is_seen_by_the_user_alone(tmp_path: Path) -> None:
 def test_a_place_that_takes_nothing_is_told(tmp_path: Path) -> None:
     path = tmp_path / "no" / "objects.json"
     assert written(path) == [f"objects are not kept in {path}: No such file or directory"]
+
+
+def test_a_disk_that_takes_half_keeps_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fill(self: Path, data: bytes) -> int:
+        with self.open("wb") as file:
+            file.write(data[:9])
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(Path, "write_bytes", fill)
+    path = tmp_path / "objects.json"
+    assert written(path) == [f"objects are not kept in {path}: No space left on device"]
+    assert not path.exists()
