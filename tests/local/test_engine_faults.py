@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_runs import environment, run
+from cli_runs import environment, job, run, task
 
-from vcjob.api.kinds import CONFIG_MAP
+from vcjob.api.kinds import CONFIG_MAP, JOB, POD
 from vcjob.api.types import Object
 from vcjob.controller.cluster import ClusterError
 from vcjob.kubernetes.cluster import KubernetesCluster
@@ -123,3 +123,21 @@ def test_without_room_writes_are_refused_and_go_on_when_there_is_some(engine: En
     obj = engine.ask(lambda cluster: cluster.create(CONFIG_MAP, config_map(10_000)))
     answered.update([named(obj)])
     assert engine.versions() == answered
+
+
+def test_without_room_a_stop_ends_pods_and_engine_all_the_same(engine: Engine) -> None:
+    async def run_a_pod(cluster: KubernetesCluster) -> None:
+        runs = ("sh", "-c", "trap 'exit 0' TERM; while :; do sleep 0.02; done")
+        demo = job("demo", task("worker", runs))
+        demo["metadata"]["namespace"] = "default"
+        await cluster.create(JOB, demo)
+        async for event in cluster.watch(POD, (await cluster.list(POD)).resource_version):
+            if event.object.get("status", {}).get("phase") == "Running":
+                return
+
+    engine.ask(run_a_pod)
+    resource.prlimit(engine.pid, resource.RLIMIT_FSIZE, (1, resource.RLIM_INFINITY))
+    assert run(engine.directory, "engine", "stop").code == 0
+    engine.start()
+    [pod] = engine.ask(lambda cluster: cluster.list(POD)).items
+    assert pod["status"]["reason"] == "NodeLost"  # nobody could write that it was stopped

@@ -52,6 +52,7 @@ from vcjob.local.volumes.pod_volumes import VolumeWorld
 from vcjob.plugins.registry import installed_plugins
 
 NODE_NAME = "this-machine"
+_LOOK_SECONDS = 0.5
 
 
 class Kept(msgspec.Struct, frozen=True):
@@ -169,7 +170,7 @@ class LocalEngine:
         self.lost = asyncio.get_running_loop().create_future()
         self._node.closed.add_done_callback(self._on_node_closed)
         self.cluster = self.kept.store if self.kept else Store(time.time, disk=self._last_states)
-        patient = PatientCluster(self.cluster, self.on_problem)
+        patient = self._patient = PatientCluster(self.cluster, self.on_problem)
         self._network = Networking(self.cluster, self._node, self._node.name_server)
         # Times are kept for those who read logs later, through a service's API; it tells pods of
         # one name apart by them too.
@@ -232,10 +233,22 @@ class LocalEngine:
         return jobs
 
     async def shut_down(self, reason: str, message: str) -> None:
-        """Decide nothing any more, and end every pod as Failed for this reason, with its grace."""
+        """Decide nothing any more, and end every pod as Failed for this reason, with its grace.
+
+        Where that cannot be stored, the next engine finds pods that were lost: nobody waits for
+        room on a disk to end.
+        """
         self._deciding.cancel()
         await asyncio.wait([self._deciding])
-        await self._agent.shut_down(reason, message)
+        ending = asyncio.create_task(self._agent.shut_down(reason, message))
+        try:
+            while not ending.done():
+                await asyncio.wait([ending], timeout=_LOOK_SECONDS)
+                if self._patient.waiting and self._agent.nothing_runs:
+                    self.on_problem("how pods ended is not stored: the next start finds them lost")
+                    return
+        finally:
+            ending.cancel()
 
     async def drain(self) -> None:
         """Return when no pod lives any more, so that all output has been handed over."""

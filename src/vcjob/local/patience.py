@@ -35,6 +35,11 @@ class PatientCluster:
         self._on_problem = on_problem
         self._told = False
 
+    @property
+    def waiting(self) -> bool:
+        """Whether nothing can be stored at present."""
+        return self._told
+
     async def get(self, kind: Kind, namespace: str, name: str) -> Object:
         """As the cluster does."""
         return await self._cluster.get(kind, namespace, name)

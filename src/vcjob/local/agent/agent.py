@@ -81,6 +81,11 @@ class Agent:
         await self.drain()
 
     @property
+    def nothing_runs(self) -> bool:
+        """Whether no pod has a process, though the ends of some may not be written yet."""
+        return all(life.is_over for life in self._pods.values())
+
+    @property
     def surroundings(self) -> Surroundings:
         """What the agent works with."""
         return self._around

@@ -158,6 +158,11 @@ class PodLife:
                 return life.inside
         return None
 
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing of it runs any more."""
+        return self._over
+
     async def write_status(self) -> None:
         """Write what has changed of the status since the last time."""
         if self._gone:

@@ -1,5 +1,6 @@
 """Starting a process that stays when the command that started it has ended."""
 
+import contextlib
 import os
 import resource
 import select
@@ -79,18 +80,20 @@ def _become_detached(work: Callable[[Tell], int], log: Path, reader: int, writer
 
         def tell(told: Told) -> None:
             """Heard once: what comes later has nobody to hear it, and is in the log."""
-            sys.stderr.write(f"{told.text}\n")
             nonlocal writer
             if writer >= 0:
                 os.write(writer, msgspec.json.encode(told))
                 os.close(writer)
                 writer = -1
+            with contextlib.suppress(OSError):  # the disk of the log may be full
+                sys.stderr.write(f"{told.text}\n")
 
         code = work(tell)
     except BaseException:
         sys.excepthook(*sys.exc_info())
     finally:
-        sys.stderr.flush()
+        with contextlib.suppress(OSError):
+            sys.stderr.flush()
         os._exit(code)
 
 

@@ -126,8 +126,12 @@ class EngineHome(msgspec.Struct, frozen=True):
                 os.close(descriptor)
                 raise AlreadyRunning(pid)
             time.sleep(_LOCK_PAUSE)
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+        try:
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+        except OSError as error:
+            os.close(descriptor)
+            raise StateUnusable(f"cannot write {self.lock}: {error.strerror}") from error
         return descriptor
 
     def running(self) -> int:

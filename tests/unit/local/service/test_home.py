@@ -1,5 +1,6 @@
 """One engine a user: the lock, and what is known of who holds it."""
 
+import errno
 import os
 import subprocess
 import sys
@@ -73,6 +74,19 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
         EngineHome(tmp_path / "engine").make()
     with pytest.raises(StateUnusable, match="cannot write"):
         write_private(tmp_path / "none" / "x", b"")
+
+
+def test_a_lock_that_no_number_can_be_written_to_is_given_up_and_named(
+    home: EngineHome, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(module.os, "pwrite", full)
+    with pytest.raises(StateUnusable, match="lock: No space left on device"):
+        home.acquire()
+    monkeypatch.undo()
+    os.close(home.acquire())
 
 
 def test_a_private_file_is_replaced_at_once(tmp_path: Path) -> None:
