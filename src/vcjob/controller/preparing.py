@@ -1,9 +1,9 @@
 """What a plan is made from: a Job's blueprint, and what there is around its pods."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 
-from vcjob.api.problems import Problem, sentence
-from vcjob.api.types import Job, MalformedObject
+from vcjob.api.problems import Problem, errors, format_path, sentence
+from vcjob.api.types import Job, MalformedObject, Object
 from vcjob.controller.key_pairs import stored_pairs
 from vcjob.controller.reading import without_templates
 from vcjob.controller.records import Record, Records
@@ -15,7 +15,15 @@ from vcjob.core.permission import as_allowed
 from vcjob.core.reasons import MALFORMED, PLUGIN_WARNING, Trouble
 from vcjob.core.scheduling.priorities import BUILT_IN
 from vcjob.core.surroundings import Surroundings
+from vcjob.plugins.base import PluginError
 from vcjob.plugins.registry import Registry
+
+CheckPod = Callable[[Object], list[Problem]]
+
+
+def no_problems(pod: Object) -> list[Problem]:
+    """For clusters: their API server checks each pod."""
+    return []
 
 
 class Preparer:
@@ -25,6 +33,7 @@ class Preparer:
         records: what is known.
         plugins: the plugins that Jobs may use.
         allowed_annotations: those of our annotations that widen rights and work here; None: all.
+        check_pod: the problems of a pod, asked of the first of each task.
         sees_classes: whether it is known which PriorityClasses there are.
     """
 
@@ -33,6 +42,7 @@ class Preparer:
         records: Records,
         plugins: Registry,
         allowed_annotations: Collection[str] | None,
+        check_pod: CheckPod = no_problems,
         *,
         sees_classes: bool = True,
     ) -> None:
@@ -40,6 +50,7 @@ class Preparer:
         self._plugins = plugins
         self._allowed = allowed_annotations
         self._sees_classes = sees_classes
+        self._check_pod = check_pod
 
     def blueprint(self, record: Record) -> tuple[Blueprint, str]:
         """The Job's blueprint, made anew when what it is made from has changed; what is wrong."""
@@ -56,6 +67,7 @@ class Preparer:
             job, _ = as_allowed(record.job, self._allowed)
             try:
                 blueprint = Blueprint(job, self._plugins, record.key_pairs, forwarding=forwarding)
+                malformed = malformed or self._wrong_pods(blueprint)
             except MalformedObject as error:
                 malformed = malformed or str(error)
                 blueprint = Blueprint(without_templates(job), self._plugins)
@@ -64,6 +76,18 @@ class Preparer:
             blueprint = blueprint.with_key_pairs(record.key_pairs)
         record.blueprint, record.blueprint_of = blueprint, (basis, malformed)
         return blueprint, malformed
+
+    def _wrong_pods(self, blueprint: Blueprint) -> str:
+        """Why nobody would take the pods of a task, empty if there is no reason known."""
+        for task in blueprint.job.spec.tasks:
+            try:
+                pod = blueprint.pod(task.name, 0)
+            except PluginError:
+                continue  # told when it is to be made
+            for problem in errors(self._check_pod(pod)):
+                why = f"{format_path(problem.path)}: {sentence(problem)}"
+                return f'pods of task "{task.name}" cannot be made: {why}'
+        return ""
 
     def _is_spread(self, job: Job) -> bool:
         """Whether a Job's queue is spread over several clusters."""

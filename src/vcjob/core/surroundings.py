@@ -46,8 +46,11 @@ def trouble_of(blueprint: Blueprint, around: Surroundings) -> Trouble | None:
         return Trouble("QueueNotFound", f'the queue "{queue}" does not exist: create it, '
                        "or name another in spec.queue")  # fmt: skip
     if around.absent_claims:
+        first, *more = around.absent_claims
+        if not more:
+            return Trouble("PVCError", f"the claim {first} does not exist: create it")
         claims = ", ".join(around.absent_claims)
-        return Trouble("PVCError", f"the claim {claims} does not exist: create it")
+        return Trouble("PVCError", f"the claims {claims} do not exist: create them")
     return around.trouble
 
 

@@ -28,7 +28,7 @@ def job(**spec: Any) -> Job:
         ({"queue": "q"}, Surroundings(queue_exists=False), "QueueNotFound", ['"q"']),
         # A Job that has its PodGroup was in the queue while that was there.
         ({}, Surroundings(queue_exists=False, group={"metadata": {}}), None, []),
-        ({}, Surroundings(absent_claims=("data", "more")), "PVCError", ["data, more"]),
+        ({}, Surroundings(absent_claims=("data", "more")), "PVCError", ["data, more do not"]),
         ({"plugins": {"svc": ["--no-such-flag"]}}, Surroundings(), "PluginError",
          ["spec.plugins.svc[0]: ", "no-such-flag"]),
         # What lies in the manifest comes before what others may mend, and that before last time's.

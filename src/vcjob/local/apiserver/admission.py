@@ -165,13 +165,20 @@ def _problems(resource: Resource, obj: Object) -> list[Problem]:
         problems = check_fields(obj["metadata"], OBJECT_META, ("metadata",))
         return [*problems, *faults(obj, resource.schema or {})]
     if kind == POD:
-        obj = without_repeats(obj)
+        return pod_problems(obj)
     problems = check_fields(obj, OF_KINDS[kind])
     if not errors(problems):
         problems += rule_problems(kind, obj)
     if kind == CUSTOM_RESOURCE_DEFINITION and not errors(problems):
         problems += _definition_problems(obj)
     return problems
+
+
+def pod_problems(pod: Object) -> list[Problem]:
+    """Every problem of a pod; with an error among them it is refused."""
+    pod = without_repeats(pod)
+    problems = check_fields(pod, OF_KINDS[POD])
+    return problems if errors(problems) else [*problems, *rule_problems(POD, pod)]
 
 
 def _definition_problems(definition: Object) -> list[Problem]:
