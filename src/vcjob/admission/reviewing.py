@@ -117,10 +117,16 @@ def answer(path: str, request: Request, rules: Rules, known: Known) -> Object:
 
 
 def _name_of(request: Request) -> str:
-    """The object's name, or what its name is to be generated from."""
-    metadata = request.object.get("metadata") if isinstance(request.object, dict) else None
+    """The object's name, or what its name is to be generated from.
+
+    Who deletes a collection is asked for each object of it, without its name.
+    """
+    if request.name:
+        return request.name
+    told = request.object if request.operation != "DELETE" else request.old_object
+    metadata = told.get("metadata") if isinstance(told, dict) else None
     named = metadata if isinstance(metadata, dict) else {}
-    return request.name or str(named.get("name") or named.get("generateName") or "")
+    return str(named.get("name") or named.get("generateName") or "")
 
 
 def _verdict(webhook: Webhook, request: Request, rules: Rules, known: Known) -> Verdict:
@@ -139,7 +145,7 @@ def _verdict(webhook: Webhook, request: Request, rules: Rules, known: Known) -> 
 
 def _misdirected(why: str) -> Verdict:
     hint = "the webhook configuration asks for something that vcjob does not know"
-    return Verdict([Problem(printable(why[:200]), hint=hint)], code=400)
+    return Verdict([Problem(why[:200], hint=hint)], code=400)
 
 
 def _complete_job(request: Request, rules: Rules, known: Known) -> Verdict:
@@ -169,7 +175,7 @@ def _complete_queue(request: Request, rules: Rules, known: Known) -> Verdict:
 def _check_queue(request: Request, rules: Rules, known: Known) -> Verdict:
     queues = known.lookup.queues
     if request.operation == "DELETE":
-        return Verdict(queue_removal_problems(request.name, queues), code=403)
+        return Verdict(queue_removal_problems(_name_of(request), queues), code=403)
     if request.operation == "UPDATE" and _is_same_queue(request.old_object, request.object):
         return Verdict()
     return Verdict(check_queue(request.object, queues, request.old_object))

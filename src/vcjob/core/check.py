@@ -3,7 +3,8 @@
 Source: admission.md; deliberate differences: docs/compatibility.md.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Any
 
 from vcjob.api.names import OUR_PREFIX
@@ -25,11 +26,16 @@ from vcjob.plugins.registry import Registry
 
 __all__ = ["Lookup", "check", "check_update"]
 
+_MOST_ERRORS = 500
+"""Nobody reads more, and what to do about each takes time to find out."""
+
 
 def check(
     job: Object, lookup: Lookup | None = None, plugins: Registry | None = None
 ) -> list[Problem]:
-    """Every problem of a Job that is to be created; an error among them refuses it.
+    """The problems of a Job that is to be created; an error among them refuses it.
+
+    All of them, but of hundreds of errors only the first ones, and that there are more.
 
     ``job`` may be as written or defaulted: defaults are filled in before the rules are asked, and
     paths are those of ``job``. Without ``lookup`` (no cluster) the rules that need one are left
@@ -39,14 +45,14 @@ def check(
     fields = check_fields(job, JOB)
     plugins = plugins or own_plugins()
     subject = subject_of(job, fields, plugins.requires)
-    rules = [*_rules(subject, plugins)]
-    if lookup is not None:
-        rules += check_references(subject, lookup)
+    rules: Iterable[Problem] = _rules(subject, plugins)
+    if lookup is not None and isinstance(job, dict):
+        rules = chain(rules, check_references(subject, lookup))
     return _together(fields, rules)
 
 
 def check_update(old: Object, new: Object, plugins: Registry | None = None) -> list[Problem]:
-    """Every problem of changing a stored Job from ``old`` to ``new``.
+    """The problems of changing a stored Job from ``old`` to ``new``, as with ``check``.
 
     Only what changes is judged: a finalizer can be taken off whatever a Job looks like. Rules about
     queue, templates and policies are not asked again, as those parts cannot change.
@@ -58,18 +64,18 @@ def check_update(old: Object, new: Object, plugins: Registry | None = None) -> l
     plugins = plugins or own_plugins()
     before = subject_of(old, [], plugins.requires)
     after = subject_of(new, fields, plugins.requires)
-    of_plugins = [*check_plugins(after, plugins)]
+    of_plugins = [*_first(check_plugins(after, plugins))]
     annotated = [*check_annotations(after), *of_plugins]
     changed = [*check_changed_annotations(before, after, annotated)]
     if same_spec:
         return changed
-    rules = [
-        *check_changes(before, after),
-        *check_tasks(after),
-        *check_names(after),
-        *of_plugins,
-        *changed,
-    ]
+    rules = chain(
+        check_changes(before, after),
+        check_tasks(after),
+        check_names(after),
+        of_plugins,
+        changed,
+    )
     return _together(fields, rules)
 
 
@@ -94,8 +100,19 @@ def _rules(subject: Subject, plugins: Registry) -> Iterator[Problem]:
     yield from check_templates(subject)
 
 
-def _together(fields: list[Problem], rules: list[Problem]) -> list[Problem]:
+def _together(fields: list[Problem], rules: Iterable[Problem]) -> list[Problem]:
     """Each thing once: where a field is wrong already, rules would say it in other words."""
     wrong = {problem.path for problem in fields if not problem.warning}
-    problems = [*fields, *(problem for problem in rules if problem.path not in wrong)]
+    others = (problem for problem in rules if problem.path not in wrong)
+    problems = [*fields, *_first(others, max(_MOST_ERRORS - len(wrong), 1))]
     return list({(problem.path, problem.message): problem for problem in problems}.values())
+
+
+def _first(problems: Iterable[Problem], most: int = _MOST_ERRORS) -> Iterator[Problem]:
+    """Problems up to so many errors, and that there are more."""
+    for problem in problems:
+        if not problem.warning and not most:
+            yield Problem("there are more problems than these")
+            return
+        yield problem
+        most -= not problem.warning

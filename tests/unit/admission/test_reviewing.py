@@ -203,8 +203,10 @@ class TestQueues:
 
     @pytest.mark.parametrize(("name", "allowed"), [("default", False), ("root", False),
                                                    ("team", False), ("a", True)])  # fmt: skip
-    def test_that_are_needed_cannot_be_deleted(self, name: str, allowed: bool) -> None:
-        asked = review(None, "DELETE", old=queue(name), kind=QUEUE)
+    @pytest.mark.parametrize("named", [True, False], ids=["one", "of a collection"])
+    def test_that_are_needed_cannot_be_deleted(self, name: str, allowed: bool, named: bool) -> None:
+        told = {} if named else {"name": ""}
+        asked = review(None, "DELETE", old=queue(name), kind=QUEUE, **told)
         response = respond("/queues/validate", asked, RULES, self.KNOWN)
         assert response["allowed"] == allowed
         if not allowed:
@@ -274,6 +276,12 @@ def test_questions_for_somebody_else_are_refused_with_the_reason(
     assert not response["allowed"]
     assert response["status"]["code"] == 400
     assert said in response["status"]["message"]
+
+
+def test_what_is_no_object_is_told_once() -> None:
+    known = Known(Lookup({"default": {}}))
+    response = respond("/jobs/validate", review([]), RULES, known)
+    assert response["status"]["message"] == "the object must be an object, but is a list"
 
 
 def test_another_version_of_jobs_is_not_understood() -> None:

@@ -22,3 +22,7 @@ def test_a_hint_names_the_closest_word_else_all_if_they_are_few() -> None:
 
 def test_a_very_long_word_costs_nothing() -> None:
     assert closest("x" * 1_000_000, KNOWN) == ""
+
+
+def test_thousands_of_known_words_are_not_compared() -> None:
+    assert closest("replica", [*KNOWN, *map(str, range(1000))]) == ""

@@ -501,6 +501,35 @@ def test_checking_does_not_grow_with_replicas() -> None:
     )
 
 
+@pytest.mark.parametrize("mistaken", ["dependsOn", "volumeMounts", "plugins"])
+def test_mistakes_cost_no_more_than_their_number(mistaken: str) -> None:
+    """Else a manifest that API servers take in would hold up a webhook for minutes."""
+
+    def mistakes(count: int) -> dict[str, Any]:
+        made, names = job(), [f"wrong{number}" for number in range(count)]
+        spec, task = made["spec"], made["spec"]["tasks"][1]
+        pod = task["template"]["spec"]
+        if mistaken == "plugins":
+            spec["plugins"] = {name: [] for name in names}
+        elif mistaken == "dependsOn":
+            spec["tasks"] += [
+                {**task, "name": f"t{number}", "dependsOn": {"name": [name]}}
+                for number, name in enumerate(names)
+            ]
+        else:
+            pod["volumes"] = [{"name": f"v{number}", "emptyDir": {}} for number in range(count)]
+            pod["containers"][0]["volumeMounts"] = [
+                {"name": name, "mountPath": f"/{name}"} for name in names
+            ]
+        return made
+
+    few, many = mistakes(600), mistakes(1200)
+    assert _calls(many) < 3 * _calls(few)
+    problems = errors(check(many))
+    assert len(problems) < 700
+    assert problems[-1].message == "there are more problems than these"
+
+
 def _calls(subject: dict[str, Any]) -> int:
     import sys
 

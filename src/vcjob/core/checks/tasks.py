@@ -146,6 +146,7 @@ def _check_dependencies(subject: Subject) -> Iterator[Problem]:
     for index, task in enumerate(tasks):
         path = (*_TASKS, index, "dependsOn", "name")
         wanted = task.depends_on.name if task.depends_on else ()
+        before: set[str] = set()
         for position, name in enumerate(wanted):
             where = (*path, position)
             if name not in names:
@@ -153,10 +154,11 @@ def _check_dependencies(subject: Subject) -> Iterator[Problem]:
                 yield Problem(f'dependsOn names "{name}", but no task is called so', where, hint)
             elif name == task.name:
                 yield Problem(f'task "{name}" depends on itself', where, "remove the dependency")
-            elif name in wanted[:position]:
+            elif name in before:
                 yield Problem(f'dependsOn names "{name}" twice', where, "name it once")
             else:
                 graph.setdefault(task.name, set()).add(name)
+            before.add(name)
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:
