@@ -14,7 +14,7 @@ from functools import cache, partial
 import msgspec
 
 from vcjob import __version__
-from vcjob.api.suggestions import suggest
+from vcjob.api.suggestions import closest, suggest
 from vcjob.plugins.base import Plugin, PluginError
 from vcjob.plugins.foreign import guarded
 
@@ -61,7 +61,9 @@ class Registry:
             if why := self.withheld(name):
                 raise PluginError(why)
             hint = suggest(name, self._sources)
-            raise PluginError(f'there is no plugin "{name}"{f"; {hint}" if hint else ""}')
+            if not closest(name, self._sources):
+                hint += "; to have another, install its package and start vcjob anew"
+            raise PluginError(f'there is no plugin "{name}"; {hint.removeprefix("; ")}')
         return self._sources[name]
 
     def find(self, name: str) -> Plugin:

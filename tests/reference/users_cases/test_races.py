@@ -449,7 +449,7 @@ def test_a_queue_that_does_not_exist_is_named_and_waited_for() -> None:
 @pytest.mark.parametrize(
     ("plugins", "words"),
     [
-        ({"no-such": []}, ("no-such", "known here: env")),
+        ({"no-such": []}, ("no-such", "known here: env", "install its package")),
         ({"svc": ["--inject-hosts-env=perhaps"]}, ("inject-hosts-env", "true or false")),
     ],
 )
