@@ -9,9 +9,13 @@ from collections.abc import Iterable
 from itertools import islice
 
 _LISTED_PODS = 3
+UNTIL_RESUMED = "; it goes on when it is resumed"
+"""The end of what a Job says that was stopped and may go on."""
+
 _ENDS = re.compile(
     r'; waiting (for \d+ pods? to (end|go): [^;]*|to be admitted by the queue "[^"]*")$'
     r"|; it cannot go on: .*$"
+    rf"|{UNTIL_RESUMED}$"
 )
 
 

@@ -75,6 +75,7 @@ def why_not(draft: Draft, late: Mapping[str, IndexSet]) -> str:
 _OTHERWISE = {
     PodPhase.TERMINATING: "is still ending",
     PodPhase.UNKNOWN: "is on a node that does not answer",
+    PodPhase.PENDING: "is Pending (its Events may say more)",
 }
 
 

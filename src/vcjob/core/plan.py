@@ -16,7 +16,7 @@ from vcjob.core.actions import ACTIVE, ENDING, FINAL, Action, Phase
 from vcjob.core.amending import amendment
 from vcjob.core.answering import answer_occurrences
 from vcjob.core.blueprint import Blueprint
-from vcjob.core.departing import cannot_go_on, departing, to_be_admitted
+from vcjob.core.departing import UNTIL_RESUMED, cannot_go_on, departing, to_be_admitted
 from vcjob.core.draft import Draft, Told, begin, is_used_up
 from vcjob.core.facts import PodFacts, PodPhase
 from vcjob.core.indices import IndexSet
@@ -25,7 +25,7 @@ from vcjob.core.observed import Observed, Slot
 from vcjob.core.occurrences import has_policies, occurrences
 from vcjob.core.orders import obey
 from vcjob.core.phases import advance, count_pods
-from vcjob.core.reasons import Trouble, unschedulable, waiting_reason
+from vcjob.core.reasons import Trouble, unschedulable, waiting_reason, with_progress
 from vcjob.core.replicas import (
     BATCH,
     note_done,
@@ -164,7 +164,10 @@ def _explain(
 ) -> None:  # fmt: skip
     """Say what the Job waits for, and make an Event of it when that has changed."""
     if draft.phase in (Phase.PENDING, Phase.RUNNING):
-        why = blocked or waiting_reason(draft, around.group, waiting, held, admitted=admitted)
+        if blocked:
+            why: Trouble | None = with_progress(blocked, draft, waiting, held)
+        else:
+            why = waiting_reason(draft, around.group, waiting, held, admitted=admitted)
         if why:
             _tell(draft, why)
         else:
@@ -173,6 +176,8 @@ def _explain(
         _explain_restart(draft, before, around, blocked, admitted=admitted)
     elif draft.phase in ENDING:
         draft.message += departing(*still_there(draft), to="end")
+    elif draft.phase is Phase.ABORTED and draft.message:
+        draft.message += UNTIL_RESUMED
 
 
 def _explain_restart(

@@ -1,5 +1,6 @@
 """Why a Job is where it is, and what it waits for, in one sentence (user case P99)."""
 
+import re
 from collections.abc import Mapping
 
 import msgspec
@@ -60,6 +61,8 @@ def waiting_reason(
     Tasks that are ``waiting`` have not had their turn, places that are ``held`` back get a pod once
     the minimum runs.
     """
+    if not any(task.replicas for task in draft.job.spec.tasks):
+        return Trouble("NoReplicas", "no task has replicas: raise those of one", "")
     if draft.phase is Phase.PENDING and (impossible := _impossible_gang(draft.job)):
         return impossible
     if draft.phase is Phase.PENDING and not admitted:
@@ -85,6 +88,16 @@ def waiting_reason(
     if standing:
         return Trouble("PodsNotRunning", "waiting for pods to run", "", _after(": ", standing))
     return None
+
+
+def with_progress(
+    why: Trouble, draft: Draft, waiting: frozenset[str], held: Mapping[str, IndexSet] = NOT_HELD
+) -> Trouble:
+    """What stands in a Job's way, and how many of its pods have started in spite of it."""
+    late = lagging(draft, waiting, held)
+    if not late or not draft.observed.pods:
+        return why
+    return msgspec.structs.replace(why, standing=f"; {progress(draft, waiting, late)}")
 
 
 def _after(break_: str, clauses: list[str]) -> str:
@@ -131,9 +144,25 @@ def unschedulable(draft: Draft, group: Object | None) -> Trouble | None:
     condition = _newest_condition(group)
     if not condition:
         return None
-    kind = condition.get("type", "").lower()
-    why = condition.get("message") or condition.get("reason") or "no reason given"
-    return Trouble("PodGroupPending", f"PodGroup of {draft.job.metadata.name} is {kind}: {why}")
+    kind, reason = condition.get("type", "").lower(), condition.get("reason") or ""
+    why = _UID.sub("", condition.get("message") or reason or "no reason given")
+    cure = f": {_CURES[reason]}" if reason in _CURES else ""
+    name = draft.job.metadata.name
+    return Trouble("PodGroupPending", f"PodGroup of {name} is {kind}: {why}{cure}")
+
+
+_UID = re.compile(r"-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
+"""What follows the name of a Job in that of its PodGroup."""
+
+_LESS = "lower minAvailable, or create the Job anew with pods that request less"
+
+_CURES = {
+    "ExceedsMachine": _LESS,
+    "ExceedsCluster": f"add nodes, {_LESS}",
+    "ExceedsQueue": f"raise that, {_LESS}",
+    "QueueClosed": "open it",
+}
+"""What helps where waiting does not, by the reason of our schedulers."""
 
 
 def _gang(draft: Draft, group: Object | None) -> Trouble:

@@ -44,7 +44,7 @@ def trouble_of(blueprint: Blueprint, around: Surroundings) -> Trouble | None:
     if not around.queue_exists and around.group is None:
         queue = blueprint.job.spec.queue or "default"
         return Trouble("QueueNotFound", f'the queue "{queue}" does not exist: create it, '
-                       "or name another in spec.queue")  # fmt: skip
+                       "or create the Job anew with another in spec.queue")  # fmt: skip
     if around.absent_claims:
         first, *more = around.absent_claims
         if not more:

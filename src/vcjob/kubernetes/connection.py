@@ -9,7 +9,7 @@ import base64
 import contextlib
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import Any, Self, TypeVar
+from typing import Self, TypeVar
 from urllib.parse import quote, urlencode
 
 import aiohttp

@@ -543,14 +543,18 @@ def test_p98_pods_beyond_the_minimum_are_made_once_it_runs(crash: bool) -> None:
         status = await world.status("lc")
         assert status["state"]["phase"] == "Pending"
         assert status["state"]["message"].endswith(
-            ": 4 of task worker; 1 of 6 pods has started, 2 are needed"
+            ": 4 of task worker; 1 of 6 pods has started, 2 are needed; pod lc-worker-1 is Pending "
+            "(its Events may say more)"
         )
         await world.run_pod(FIRST[1])
         await settle()
         assert await world.pod_names() == ALL
         assert await world.phase("lc") == "Running"
         message = (await world.status("lc"))["state"]["message"]
-        assert message == "waiting for pods to run: 2 of 6 pods have started"
+        assert message == (
+            "waiting for pods to run: 2 of 6 pods have started; pod lc-worker-2 is Pending "
+            "(its Events may say more)"
+        )
         await world.run_pending()
         await settle()
         assert "message" not in (await world.status("lc"))["state"]

@@ -2,7 +2,13 @@
 
 import pytest
 
-from vcjob.core.departing import cannot_go_on, departing, to_be_admitted, why_departing
+from vcjob.core.departing import (
+    UNTIL_RESUMED,
+    cannot_go_on,
+    departing,
+    to_be_admitted,
+    why_departing,
+)
 
 WHY = 'a Command asked for AbortJob: waiting for 3 pods; "q"; enough'
 
@@ -15,6 +21,7 @@ WHY = 'a Command asked for AbortJob: waiting for 3 pods; "q"; enough'
         (departing(3, iter("abc"), to="go"), "; waiting for 3 pods to go: a, b, c"),
         (departing(40, iter("abcd"), to="go"), "; waiting for 40 pods to go: a, b, c, …"),
         (to_be_admitted("q"), '; waiting to be admitted by the queue "q"'),
+        (UNTIL_RESUMED, "; it goes on when it is resumed"),
         (cannot_go_on("no; really"), "; it cannot go on: no; really"),
     ],
 )

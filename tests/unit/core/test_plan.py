@@ -186,8 +186,8 @@ OLD = [pod(0, PodPhase.RUNNING), pod(1, PodPhase.TERMINATING), pod(2, PodPhase.F
 TWO_END = "; waiting for 2 pods to end: j-w-0, j-w-1"
 BLOCKED = Surroundings(queue_exists=False)
 NO_QUEUE = (
-    '; it cannot go on: the queue "default" does not exist: create it, or name another in '
-    "spec.queue"
+    '; it cannot go on: the queue "default" does not exist: create it, or create the Job anew with '
+    "another in spec.queue"
 )
 NO_ROOM = {
     **WAITING,
@@ -226,7 +226,10 @@ def test_how_many_old_pods_are_still_there(
     if phase == "Restarting":
         assert said(found, status)[1] == f"{WHY}; waiting for 1 pod to go: j-w-2"
     else:
-        assert said(found, status) == ("Some", WHY), "it has ended, for the same reason"
+        end = "; it goes on when it is resumed" if phase == "Aborting" else ""
+        assert said(found, status) == ("Some", WHY + end), "it has ended, for the same reason"
+        status = merge_patch(status, found.record)
+        assert planned(OLD[2], status=status).record is None, "and says so once"
 
 
 def test_a_restart_says_what_keeps_its_new_pods_from_coming() -> None:
@@ -264,3 +267,17 @@ def test_a_job_that_fails_for_its_retries_says_so_whatever_else_is_missing() -> 
     assert status["state"]["message"] == (
         "pod j-w-1 failed (policy for PodFailed); that was the last of 1 attempt (maxRetry)"
     )
+
+
+def test_what_is_in_the_way_of_some_pods_is_told_with_how_many_have_started() -> None:
+    around = Surroundings(group=ADMITTED, absent_claims=("a", "b"))
+    status = at("Running")
+    message = "the claims a, b do not exist: create them; 1 of 2 pods has started"
+    found = planned(pod(0, PodPhase.RUNNING), status=status, around=around)
+    assert said(found, status) == ("PVCError", message)
+    assert [one.message for one in found.tell] == ["the claims a, b do not exist: create them"]
+    whole = [pod(0, PodPhase.RUNNING), pod(1, PodPhase.RUNNING)]
+    status = merge_patch(status, found.record)
+    found = planned(*whole, status=status, around=around)
+    assert found.tell == ()
+    assert said(found, status) == ("PVCError", "the claims a, b do not exist: create them")

@@ -88,6 +88,34 @@ def test_what_the_scheduler_says(
         assert told(draft(), group(*conditions), admitted=False) == ("WaitingForQueue", queue, "")
 
 
+@pytest.mark.parametrize(
+    ("reason", "cure"),
+    [
+        ("ExceedsMachine", ": lower minAvailable, or create the Job anew with pods that request "
+         "less"),
+        ("ExceedsQueue", ": raise that, lower minAvailable, or create the Job anew with pods that "
+         "request less"),
+        ("QueueClosed", ": open it"),
+        ("NotEnoughResources", ""),
+        ("Unknown", ""),
+    ],
+)  # fmt: skip
+def test_a_gang_that_waits_is_told_what_helps_and_podgroups_are_called_like_their_jobs(
+    reason: str, cure: str
+) -> None:
+    uid = "694e8e99-bbfb-428d-806c-0638b122abff"
+    full = group(("Unschedulable", "True", "2026-01-01T00:00:00Z", f"j-{uid} is behind k-8-{uid}"))
+    full["status"]["conditions"][0]["reason"] = reason
+    why = unschedulable(draft(), full)
+    assert why
+    assert why.message == f"PodGroup of j is unschedulable: j is behind k-8{cure}"
+
+
+def test_a_job_without_replicas_says_that_nothing_will_happen() -> None:
+    reason = ("NoReplicas", "no task has replicas: raise those of one", "")
+    assert told(draft(phase="Running", tasks=[{"name": "w", "replicas": 0}])) == reason
+
+
 def test_the_first_pod_that_cannot_start_is_named() -> None:
     one = draft("", "image x cannot be had")
     message = "pod j-w-1 cannot start: image x cannot be had; 0 of 2 pods have started"
@@ -147,6 +175,9 @@ NO_NODE = "0/3 nodes are available"
         ([A, one_pod("b", 1, "Unknown")], "PodsNotRunning",
          "waiting for pods to run: 1 of 5 pods has started{least}; not yet 2 of task a, 2 of "
          "task b; pod j-b-1 is on a node that does not answer"),
+        ([one_pod("a", 1, "Pending")], "PodsNotRunning",
+         "waiting for pods to run: 0 of 5 pods have started{least}; not yet 3 of task a, 2 of "
+         "task b; pod j-a-1 is Pending (its Events may say more)"),
         # A pod that cannot start is the worse, and is told before one that has started and ends.
         ([CRASHING, one_pod("a", 2, "Pending", failing="ErrImagePull: no such image"),
           one_pod("b", 0, "Pending", unscheduled=NO_NODE)], "PodsNotStarting",

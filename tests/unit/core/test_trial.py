@@ -69,7 +69,7 @@ def test_a_plugin_that_fails_at_a_later_pod_stops_its_own_job_only(first: str) -
         state = (await world.status("bad"))["state"]
         assert (state["reason"], state["message"]) == (
             "PluginError",
-            f"{BLAME} failed: KeyError: 'oops'",
+            f"{BLAME} failed: KeyError: 'oops'; 3 of 4 pods have started; not yet 1 of task a",
         )
         assert any(BLAME in message for message in await world.messages())
 
