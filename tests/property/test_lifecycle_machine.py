@@ -128,7 +128,7 @@ class Lives(World):
     @precondition(lambda self: self.job())
     @rule(action=actions)
     def command(self, action: str) -> None:
-        self.unanswered += 1
+        self.orders(action)
         self.do(self.simulation.command(NAME, action))
 
     @precondition(lambda self: self.job())
@@ -141,7 +141,7 @@ class Lives(World):
             await self.simulation.settle(finish_pods=False)
             await self.simulation.admit()
 
-        self.unanswered += 1
+        self.orders("RestartJob")
         self.do(both())
 
     @precondition(lambda self: self.job())
@@ -169,7 +169,7 @@ class Lives(World):
             await self.simulation.store.delete(JOB, "default", NAME)
             await self.simulation.create_job(again)
 
-        self.retries = self.unanswered = 0
+        self.begins()
         self.do(both())
 
     @precondition(lambda self: self.job())
@@ -180,7 +180,7 @@ class Lives(World):
     @precondition(lambda self: not self.job())
     @rule(again=jobs())
     def create_job(self, again: Object) -> None:
-        self.retries = self.unanswered = 0
+        self.begins()
         self.do(self.simulation.create_job(again))
 
     @rule(kind=st.sampled_from(SUPPORTING))
@@ -196,6 +196,13 @@ class Lives(World):
 
     @rule(seconds=st.sampled_from([0.1, 6.0, 40.0]))
     def wait(self, seconds: float) -> None:
+        self.do(self.simulation.advance(seconds, finish_pods=False))
+
+    @rule(seconds=st.sampled_from([6.0, 40.0]))
+    def starve(self, seconds: float) -> None:
+        """The gang is admitted, and for a while nobody runs its pods."""
+        self.do(self.simulation.admit())
+        self.promises_hold()  # from here on they are known to be Pending
         self.do(self.simulation.advance(seconds, finish_pods=False))
 
     @rule(fault=st.sampled_from(Fault), at=st.integers(0, 8))

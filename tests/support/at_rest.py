@@ -1,6 +1,8 @@
 """What is promised of a Job at rest: when everybody knows of everything, and has acted on it."""
 
-from owned import ENDED, FINAL, is_leaving, owner_of, replicas_of, slot_of, version_of
+import math
+
+from owned import ENDED, FINAL, has_to_go, is_leaving, owner_of, replicas_of, slot_of, version_of
 from promises import Promises
 from recounting import Counted, counted_as, numbers_of, shown_by, without_successes
 
@@ -13,6 +15,7 @@ async def check_rest(promises: Promises, job: Object) -> None:
     await _check_pods(promises, job)
     await _check_commands(promises, job)
     await _check_restarting(promises, job)
+    await _check_overdue(promises, job)
 
 
 async def check_numbers(promises: Promises, job: Object) -> None:
@@ -30,7 +33,7 @@ async def _check_commands(promises: Promises, job: Object) -> None:
     """Orders for the Job are obeyed, or not, but none is kept."""
     uid = job["metadata"]["uid"]
     orders = (await promises.witness.simulation.store.list(COMMAND)).items
-    assert not [one for one in orders if one["target"]["uid"] == uid]
+    assert not [one for one in orders if one.get("target", {}).get("uid") == uid]
 
 
 async def _check_restarting(promises: Promises, job: Object) -> None:
@@ -58,3 +61,29 @@ async def _check_pods(promises: Promises, job: Object) -> None:
             assert ended or version_of(pod) == status.get("version", 0)
             assert not await promises.writes.missing(job, pod)
         assert ended or phase not in (*FINAL, "Aborted")
+
+
+async def _check_overdue(promises: Promises, job: Object) -> None:
+    """No pod is Pending for longer than the policy for that allows, if its action does anything."""
+    now = promises.witness.simulation.clock.now()
+    for pod in await promises.witness.pods_of(job["metadata"]["uid"]):
+        pending = pod["status"]["phase"] == "Pending" and not is_leaving(pod)
+        if not pending or has_to_go(pod, job, ended=False):
+            continue
+        since = promises.pending_since.setdefault(pod["metadata"]["uid"], now)
+        allowed = _allowed_pending(job["spec"], slot_of(pod)[0])
+        assert now < since + allowed, f"{pod['metadata']['name']} is Pending since {since}"
+
+
+def _allowed_pending(spec: Object, name: str) -> float:
+    """How long (s) a pod of a task may be Pending: the first policy for it decides."""
+    task = next(one for one in spec["tasks"] if one["name"] == name)
+    for policy in (*task["policies"], *spec["policies"]):
+        events = {policy.get("event"), *policy.get("events", ())}
+        if not events & {"PodPending", "*"} or "timeout" not in policy:
+            continue
+        is_idle = policy["action"] == "ResumeJob" or (
+            policy["action"] == "RestartPartition" and "partitionPolicy" not in task
+        )
+        return math.inf if is_idle else float(policy["timeout"].removesuffix("s"))
+    return math.inf

@@ -1,6 +1,7 @@
 """What is promised of a Job's course: each status, held against the one before and the pods."""
 
 from owned import ENDED, FINAL, replicas_of, retry_of, slot_of, version_of
+from used_retries import UsedRetries, used_retries
 from witness import Witness
 
 from vcjob.api.kinds import JOB
@@ -29,6 +30,7 @@ class Course:
 
     def __init__(self, witness: Witness, wrong: list[str]) -> None:
         self._witness, self._wrong = witness, wrong
+        self._retries = UsedRetries(wrong)
         self._statuses: dict[str, Object] = {}
         self._doomed: dict[str, set[str]] = {}
 
@@ -51,6 +53,7 @@ class Course:
         self._statuses[uid] = new = job.get("status") or {}
         if new:
             self._check_numbers(old, new)
+            self._retries.look(job, old, new)
             await self._check_phases(uid, old, new)
             await self._note_targets(job, old, new)
             await self._check_end_of_phase(uid, old, new)
@@ -73,7 +76,7 @@ class Course:
         """What is restarted from now on is no longer done, and has to go."""
         uid = job["metadata"]["uid"]
         known = _state(job, old).targets
-        is_last = new.get("retryCount", 0) >= job["spec"]["maxRetry"]  # which replaces nothing
+        is_last = used_retries(job) >= job["spec"]["maxRetry"]  # which replaces nothing
         for target in _state(job, new).targets:
             places = {(target.task, index) for index in IndexSet.parse(target.indices)}
             if target not in known and not is_last:

@@ -5,11 +5,14 @@ from typing import Any
 from hypothesis import strategies as st
 
 from vcjob.api.defaults import apply_defaults
+from vcjob.api.names import MINIMUM_FIRST, UNCOUNTED_EVENTS
 from vcjob.api.policies import ACTIONS
 from vcjob.api.types import Object
 
 NAME = "lc"
 EVENTS = ("PodFailed", "PodEvicted", "PodPending", "TaskCompleted", "TaskFailed", "Unknown", "*")
+UNCOUNTABLE = ("PodFailed", "PodEvicted", "TaskFailed", "Unknown")
+"""What need not happen again: of the others a Job could go on for ever."""
 LATE_QUEUE = "late"
 LATE_CLAIM = "later"
 LATE_CLASS = "latest"
@@ -18,6 +21,7 @@ CLASS = "urgent"
 actions = st.sampled_from(ACTIONS)
 seldom = st.integers(0, 3).map(lambda number: number == 0)
 timeouts = st.sampled_from(["", "", "", "5s", "30s"])
+seldom_none = st.sampled_from(["5s", "5s", "30s", ""])  # without one it never matches
 
 
 @st.composite
@@ -33,7 +37,8 @@ def policies(draw: Any) -> list[Object]:
                 policy["event"] = draw(st.sampled_from(EVENTS))
             case _:
                 policy["exitCode"] = draw(st.sampled_from([1, 3]))
-        if timeout := draw(timeouts):
+        is_pending = "PodPending" in (policy.get("event"), *policy.get("events", ()))
+        if timeout := draw(seldom_none if is_pending else timeouts):
             policy["timeout"] = timeout
         found.append(policy)
     return found
@@ -60,6 +65,18 @@ def tasks(draw: Any) -> list[Object]:
         if draw(seldom):
             task["maxRetry"] = draw(st.integers(1, 2))
         found.append(task)
+    return found
+
+
+@st.composite
+def annotations(draw: Any) -> Object:
+    """Those of ours that change how a Job goes on."""
+    found: Object = {}
+    if draw(seldom):
+        events = st.lists(st.sampled_from(UNCOUNTABLE), min_size=1, max_size=3, unique=True)
+        found[UNCOUNTED_EVENTS] = ",".join(draw(events))
+    if draw(seldom):
+        found[MINIMUM_FIRST] = "true"
     return found
 
 
@@ -93,4 +110,5 @@ def jobs(draw: Any) -> Object:
             spec["priorityClassName"] = LATE_CLASS
         case _:
             pass
-    return apply_defaults({"metadata": {"name": NAME}, "spec": spec})
+    metadata = {"name": NAME, "annotations": draw(annotations())}
+    return apply_defaults({"metadata": metadata, "spec": spec})

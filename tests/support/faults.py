@@ -1,11 +1,13 @@
 """A cluster that fails on purpose, at a chosen write; and watches that misbehave."""
 
 import asyncio
+import contextlib
+from collections import Counter
 from collections.abc import AsyncIterator, Mapping
 from enum import StrEnum
 from typing import Any
 
-from vcjob.api.kinds import EVENT, Kind
+from vcjob.api.kinds import EVENT, JOB, QUEUE, Kind
 from vcjob.api.types import Object
 from vcjob.controller.cluster import (
     AlreadyExists,
@@ -33,6 +35,11 @@ class Fault(StrEnum):
     ALREADY_EXISTS = "already exists"
     THROTTLED = "throttled"
     LOST_ANSWER = "time-out after success"
+    SUCCEEDED_BY_NAMESAKE = "another object of that name, just before"
+
+
+ONE_OBJECT = [fault for fault in Fault if fault is not Fault.SUCCEEDED_BY_NAMESAKE]
+"""Faults that change nothing in the end, as all objects stay those that they were."""
 
 
 class Faulty:
@@ -40,7 +47,9 @@ class Faulty:
 
     While ``held``, watches deliver nothing. With ``repeating`` they deliver each event twice, and
     the one before once more. ``before_create``, ``before_patch`` and ``before_delete`` are asked at
-    each of these writes.
+    each of these writes. ``foreign`` gets the namesakes that came in between, Jobs aside, and
+    ``replaced`` how many of which kind there were; ``hurt`` tells of those that got the write which
+    was meant for the object before.
     """
 
     def __init__(self, store: Store) -> None:
@@ -51,6 +60,9 @@ class Faulty:
         self.repeating = False
         self._free = asyncio.Event()
         self._free.set()
+        self.foreign: list[tuple[Kind, Object]] = []
+        self.replaced: Counter[Kind] = Counter()
+        self.hurt: list[str] = []
         self.before_create: list[Any] = []
         self.before_patch: list[Any] = []
         self.before_delete: list[Any] = []
@@ -107,15 +119,55 @@ class Faulty:
             await check(kind, name, patch)
         fault = self._next_fault(kind)
         _before(fault, "patch")
-        return _after(fault, await self.store.patch(kind, namespace, name, patch, **options))
+        async with self._namesake(fault, kind, namespace, name):
+            stored = await self.store.patch(kind, namespace, name, patch, **options)
+        return _after(fault, stored)
 
     async def delete(self, kind: Kind, namespace: str, name: str, **options: Any) -> None:
         for check in self.before_delete:
             await check(kind, namespace, name)
         fault = self._next_fault(kind)
         _before(fault, "delete")
-        await self.store.delete(kind, namespace, name, **options)
+        async with self._namesake(fault, kind, namespace, name):
+            await self.store.delete(kind, namespace, name, **options)
         _after(fault, {})
+
+    @contextlib.asynccontextmanager
+    async def _namesake(
+        self, fault: Fault | None, kind: Kind, namespace: str, name: str
+    ) -> AsyncIterator[None]:
+        """If it is that fault, the object makes way for a namesake, which has to stay as it is."""
+        successor = None
+        if fault is Fault.SUCCEEDED_BY_NAMESAKE:
+            successor = await self._succeed(kind, namespace, name)
+        try:
+            yield
+        finally:
+            if successor and not await self._is_there(kind, successor):
+                self.hurt.append(f"{kind} {name} got what was meant for the one before it")
+
+    async def _succeed(self, kind: Kind, namespace: str, name: str) -> Object | None:
+        try:
+            there = await self.store.get(kind, namespace, name)
+        except NotFound:
+            return None
+        metadata = {"name": name, "namespace": namespace}
+        if kind == JOB:
+            metadata["annotations"] = there["metadata"].get("annotations", {})
+        await self.store.delete(kind, namespace, name, grace_period_seconds=0)
+        body = {"metadata": metadata, **({"spec": there["spec"]} if "spec" in there else {})}
+        successor = await self.store.create(kind, body)
+        self.replaced[kind] += 1
+        if kind not in (JOB, QUEUE):  # queues belong to nobody
+            self.foreign.append((kind, successor))
+        return successor
+
+    async def _is_there(self, kind: Kind, obj: Object) -> bool:
+        metadata = obj["metadata"]
+        try:
+            return await self.store.get(kind, metadata["namespace"], metadata["name"]) is obj
+        except NotFound:
+            return False
 
     def _next_fault(self, kind: Kind) -> Fault | None:
         if kind == EVENT:

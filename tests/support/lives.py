@@ -19,6 +19,7 @@ from owned import FINAL, is_leaving, owner_of
 from promises import Promises
 from simulation import Simulation
 from true_reasons import true_reason
+from used_retries import uncounted_events, used_retries
 from witness import Witness
 
 from vcjob.api.kinds import (
@@ -52,7 +53,8 @@ class World(RuleBasedStateMachine):
     """A store and a controller, objects of others, and what of them must hold.
 
     ``foreign`` are the objects of others as they were made; those not called ``of-others`` are in
-    the way of a Job. ``unanswered`` is how many more restarts what has happened so far may lead to.
+    the way of a Job. ``unanswered`` is how many more restarts what has happened so far may lead to,
+    ``countable`` how many that use up a retry there may have been in the Job's life.
     """
 
     status_interval = 0.0
@@ -65,9 +67,12 @@ class World(RuleBasedStateMachine):
             wrap=self._faulty, controller_options={"status_interval": self.status_interval}
         )
         self.promises = Promises(self.simulation, self.cluster, NAME)
-        self.foreign: list[tuple[Kind, Object]] = []
+        self.foreign: list[tuple[Kind, Object]] = self.cluster.foreign
+        self.uid = ""
         self.retries = 0
         self.unanswered = 0
+        self.countable = 0
+        self._replaced_pods = 0
 
     @property
     def witness(self) -> Witness:
@@ -123,7 +128,7 @@ class World(RuleBasedStateMachine):
             if obj["metadata"]["name"] != "of-others":
                 name = obj["metadata"]["name"]
                 await self.simulation.store.delete(kind, "default", name, grace_period_seconds=0)
-        self.foreign = [one for one in self.foreign if one[1]["metadata"]["name"] == "of-others"]
+        self.foreign[:] = [one for one in self.foreign if one[1]["metadata"]["name"] == "of-others"]
         if not await self.simulation.exists(PERSISTENT_VOLUME_CLAIM, LATE_CLAIM):
             claim = {"metadata": {"name": LATE_CLAIM, "namespace": "default"}}
             await self.simulation.store.create(PERSISTENT_VOLUME_CLAIM, claim)
@@ -141,7 +146,7 @@ class World(RuleBasedStateMachine):
     @invariant()
     def promises_hold(self) -> None:
         self.do(self.simulation.settle(finish_pods=False))
-        assert not self.promises.wrong, self.promises.wrong
+        assert not self.promises.wrong + self.cluster.hurt, self.promises.wrong + self.cluster.hurt
         for kind, obj in self.foreign:
             there = self.do(self.simulation.store.get(kind, "default", obj["metadata"]["name"]))
             assert there is obj, f"{kind} of somebody else was touched"
@@ -153,12 +158,19 @@ class World(RuleBasedStateMachine):
 
     def may_restart(self, *events: str) -> None:
         """Something happens that leads to a restart if a policy answers one of these events."""
-        spec = (self.job() or {"spec": {"tasks": []}})["spec"]
-        for policy in [one for part in (spec, *spec["tasks"]) for one in part.get("policies", ())]:
-            named = {*policy.get("events", ()), policy.get("event"), *policy.keys() & {"exitCode"}}
-            if named & {"*", *events} and policy["action"].startswith("Restart"):
-                self.unanswered += 1
-                return
+        job = self.job()
+        if job and (answered := _restarting(job, {*events})):
+            self.unanswered += 1
+            self.countable += bool(answered - uncounted_events(job))
+
+    def orders(self, action: str) -> None:
+        """Somebody sends a Command."""
+        self.unanswered += 1
+        self.countable += action.startswith("Restart")
+
+    def begins(self) -> None:
+        """A new Job is made."""
+        self.retries = self.unanswered = self.countable = 0
 
     def _summary_is_true(self) -> None:
         """The summary that planning reads is that of the pods in the store."""
@@ -184,9 +196,15 @@ class World(RuleBasedStateMachine):
         for _ in range(self.witness.pods_made):
             self.may_restart("PodPending")
         self.witness.pods_made = 0
+        for _ in range(self.cluster.replaced[POD] - self._replaced_pods):
+            self.may_restart("PodEvicted")
+        self._replaced_pods = self.cluster.replaced[POD]
+        if job["metadata"]["uid"] != self.uid:
+            self.uid, self.retries = job["metadata"]["uid"], 0
         retries = status.get("retryCount", 0)
         gained, self.retries = retries - self.retries, retries
         assert gained <= self.unanswered, "a retry was counted twice"
+        assert used_retries(job) <= self.countable, "a restart used up a retry that was free"
         self.unanswered -= gained
         controller = self.simulation.controller
         if not controller or not self.witness.sees_all or is_leaving(job):
@@ -199,8 +217,7 @@ class World(RuleBasedStateMachine):
             ending = sum(is_leaving(pod) for pod in pods)
             timers = state_of(Job.of(job)).timers
             self.unanswered = sum(one.action.startswith("Restart") for one in timers)
-            for _ in range(ending):
-                self.may_restart("PodEvicted")
+            self.unanswered += ending * bool(_restarting(job, {"PodEvicted"}))
         if not record.pace.wait(self.simulation.clock.steady(), self.status_interval):
             self.do(check_numbers(self.promises, job))
         self.do(check_rest(self.promises, job))
@@ -274,3 +291,17 @@ class World(RuleBasedStateMachine):
         """One of the pods in these phases, or none."""
         names = self.pods_in(*phases)
         return data.draw(st.sampled_from(names)) if names else ""
+
+
+def _restarting(job: Object, events: set[str]) -> set[str]:
+    """The ones of these events that a policy of the Job answers with a restart.
+
+    ``exitCode`` stands for policies that name one, which answer a failure.
+    """
+    found: set[str] = set()
+    for part in (job["spec"], *job["spec"]["tasks"]):
+        for policy in part.get("policies", ()):
+            named = {*policy.get("events", ()), policy.get("event"), *policy.keys() & {"exitCode"}}
+            if policy["action"].startswith("Restart"):
+                found |= events if "*" in named else events & named
+    return {"PodFailed" if event == "exitCode" else event for event in found}

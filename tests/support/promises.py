@@ -15,13 +15,17 @@ from writes import Writes
 
 
 class Promises:
-    """Watches the Jobs of one name in a simulation; ``wrong`` tells what was broken."""
+    """Watches the Jobs of one name in a simulation; ``wrong`` tells what was broken.
+
+    ``pending_since`` is when a pod was first seen Pending while everybody was at rest, by UID.
+    """
 
     def __init__(self, simulation: Simulation, cluster: Faulty, name: str) -> None:
         self.wrong: list[str] = []
         self.witness = Witness(simulation, cluster, name)
         self.writes = Writes(self.witness, cluster, self.wrong)
         self._course = Course(self.witness, self.wrong)
+        self.pending_since: dict[str, float] = {}
         self._followers: list[asyncio.Task[None]] = []
 
     def follow(self) -> None:

@@ -20,6 +20,9 @@ from vcjob.plugins.registry import Registry, installed_plugins
 
 START = 1_700_000_000.0
 QUIET_ROUNDS = 12
+MOST_ROUNDS = 20_000
+"""More than this without time going on, and the controller never comes to rest."""
+
 T = TypeVar("T")
 
 
@@ -134,7 +137,10 @@ class Simulation:
     async def _quiet(self) -> None:
         quiet = 0
         before = -1
+        rounds = 0
         while quiet < QUIET_ROUNDS:
+            rounds += 1
+            assert rounds < MOST_ROUNDS, "the controller does not come to rest"
             await asyncio.sleep(0)
             if self._running and self._running.done():
                 await self._after_crash()

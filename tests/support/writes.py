@@ -4,8 +4,20 @@ What a write owes to a decision is looked up in the status that is stored at tha
 intent comes before effect.
 """
 
+from beyond_minimum import minimum_of
 from faults import Faulty
-from owned import ENDED, FINAL, is_leaving, is_marked, owner_of, replicas_of, slot_of, version_of
+from owned import (
+    ENDED,
+    FINAL,
+    Slot,
+    has_to_go,
+    is_leaving,
+    is_marked,
+    owner_of,
+    replicas_of,
+    slot_of,
+    version_of,
+)
 from witness import Witness
 
 from vcjob.api.kinds import (
@@ -47,7 +59,7 @@ class Writes:
                 continue
             keys = self._keys.setdefault(owner, set())
             keys.add(change.object["data"]["id_rsa"])
-            if len(keys) > 1 + self.secrets_deleted:
+            if len(keys) > 1 + self.secrets_deleted + self._cluster.replaced[SECRET]:
                 self._wrong.append("a Job got new keys without need")
 
     async def _check_creation(self, kind: Kind, pod: Object) -> None:
@@ -68,12 +80,27 @@ class Writes:
             self._wrong.append(f"{name} is one too many")
         if self._witness.knows_successes and (task, index) in self._witness.cleaned:
             self._wrong.append(f"{name} was made again, though it had succeeded")
+        if idle := await self._idle_minimum(job, pod):
+            self._wrong.append(f"{name} came before {idle} of the minimum ran")
         version = version_of(pod)
         if version != job["status"].get("version", 0):
             self._wrong.append(f"{name} has version {version}, which is not recorded")
         for one in pods:
             if version_of(one) < version and one["status"]["phase"] not in ENDED:
                 self._wrong.append(f"{name} of a new attempt beside an old one")
+
+    async def _idle_minimum(self, job: Object, pod: Object) -> set[Slot]:
+        """Places of the minimum that ``pod`` had to wait for: no pod there runs or has ended."""
+        minimum = minimum_of(job)
+        if minimum is None or slot_of(pod) in minimum or not self._witness.knows_successes:
+            return set()
+        begun = {
+            slot_of(one)
+            for one in await self._witness.pods_of(owner_of(pod))
+            if one["status"]["phase"] in ("Running", *ENDED)
+            and not (is_leaving(one) or has_to_go(one, job, ended=one["status"]["phase"] in ENDED))
+        }
+        return minimum - begun - self._witness.cleaned
 
     async def missing(self, job: Object, pod: Object) -> list[str]:
         """What a pod of this Job needs and has not."""

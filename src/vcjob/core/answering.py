@@ -11,6 +11,7 @@ from vcjob.core.indices import IndexSet
 from vcjob.core.occurrences import Occurrence, is_current
 from vcjob.core.policies import Answer, answer, answer_exit_codes
 from vcjob.core.refusals import forget_refused, is_refused, refuse
+from vcjob.core.retries import counted_under
 from vcjob.core.timers import schedule
 
 
@@ -31,7 +32,8 @@ def answer_occurrences(draft: Draft, found: Iterable[Occurrence], now: float) ->
         else:
             if not has_target(draft, reply.action, one.place):
                 refuse(draft, one.event, one.task, reply.action)
-            start(draft, reply.action, _cause(one, reply.exit_code), one.place, one.event)
+            event = counted_under(one.event, reply.exit_code)
+            start(draft, reply.action, _cause(one, reply.exit_code), one.place, event)
 
 
 def _reply(draft: Draft, one: Occurrence) -> Answer | None:

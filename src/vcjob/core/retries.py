@@ -6,6 +6,7 @@ An annotation names events whose restarts do not (user case P58).
 
 from vcjob.api.names import UNCOUNTED_EVENTS, listed
 from vcjob.api.types import Job
+from vcjob.core.actions import Event
 from vcjob.core.indices import LARGEST_INDEX, IndexSet
 
 _DEFAULT_MAX_RETRY = 3
@@ -19,6 +20,11 @@ def max_retry(job: Job) -> int:
 def uncounted_events(job: Job) -> list[str]:
     """The events whose restarts use up no retry, as the Job's annotation names them."""
     return listed(job.metadata.annotations.get(UNCOUNTED_EVENTS, ""))
+
+
+def counted_under(event: str, exit_code: int | None) -> str:
+    """The event that a restart counts as: what a policy for an exit code answers is a failure."""
+    return Event.POD_FAILED if exit_code is not None else event
 
 
 def used_up(retry: int, uncounted: IndexSet) -> int:

@@ -15,6 +15,7 @@ from vcjob.core.indices import NO_INDICES, IndexSet
 from vcjob.core.occurrences import Occurrence, completed, most_restarts
 from vcjob.core.policies import Answer, answer
 from vcjob.core.refusals import is_refused, refuse
+from vcjob.core.retries import counted_under
 from vcjob.core.state import Timer
 from vcjob.core.times import duration_of
 
@@ -90,7 +91,8 @@ def fire_timers(draft: Draft, now: float) -> None:
             name = pod_name(draft.job.metadata.name, timer.task, index)
             if not has_target(draft, action, place):
                 refuse(draft, timer.event, timer.task, action)
-            start(draft, action, _overdue(timer, name), place, timer.event)
+            event = counted_under(timer.event, timer.exit_code or None)
+            start(draft, action, _overdue(timer, name), place, event)
             if action is not Action.RESTART_POD:
                 break
 

@@ -4,12 +4,15 @@ import pytest
 
 from vcjob.api.types import Job
 from vcjob.core.actions import Action, Event
+from vcjob.core.answering import answer_occurrences
 from vcjob.core.draft import Draft, Place, begin, carry_out, is_used_up
 from vcjob.core.facts import PodFacts, PodPhase
 from vcjob.core.indices import LARGEST_INDEX, NO_INDICES, IndexSet
 from vcjob.core.observed import Observed
+from vcjob.core.occurrences import occurrences
 from vcjob.core.retries import uncounted_events, used_up, with_restart
 from vcjob.core.state import encode_state, state_of
+from vcjob.core.timers import fire_timers
 
 KEY = "vcjob.dev/uncounted-events"
 EVICTED, FAILED = Event.POD_EVICTED, Event.POD_FAILED
@@ -125,3 +128,22 @@ def test_a_restart_within_the_last_attempts_restart_replaces_pods_that_ended_too
     carry_out(one, Action.RESTART_JOB, "because", Place("worker", 1, 0), FAILED)
     assert (one.retry, is_used_up(one)) == (1, False)
     assert one.condemned("worker", observed.task("worker")) == IndexSet.of(0, 1)
+
+
+@pytest.mark.parametrize("timeout", ["", "5s"])
+def test_what_a_policy_for_an_exit_code_answers_is_a_failure_also_if_the_task_failed_with_it(
+    timeout: str,
+) -> None:
+    # Containers that are started again and again end with their code, and make their task fail.
+    policy = {"exitCode": 3, "action": "RestartTask", "timeout": timeout}
+    worker = {"name": "worker", "replicas": 1, "policies": [policy]}
+    observed = Observed()
+    pod = PodFacts("p", "p", "worker", 0, 0, 0, PodPhase.RUNNING, exit_codes=(3,), restarts=3)
+    observed.set(pod)
+    spec = {"maxRetry": 2, "tasks": [worker]}
+    metadata = {"name": "lc", "annotations": {KEY: "PodFailed"}}
+    status = {"state": {"phase": "Running"}}
+    one = begin(Job.of({"metadata": metadata, "spec": spec, "status": status}), observed, None)
+    answer_occurrences(one, occurrences(one, "", 0.0), 0.0)
+    fire_timers(one, 5.0)
+    assert (one.retry, used_up(one.retry, one.state.uncounted_retries)) == (1, 0)
