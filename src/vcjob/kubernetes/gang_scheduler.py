@@ -10,11 +10,10 @@ the best that can be done beside it (docs/gangs.md). Decisions are those of
 
 import asyncio
 import logging
-from collections.abc import Awaitable
 
 from vcjob.api.types import Key, Object
 from vcjob.controller.clock import Clock, SystemClock
-from vcjob.controller.cluster import Cluster, ClusterError, Conflict, NotFound
+from vcjob.controller.cluster import Cluster
 from vcjob.controller.parallel import for_each
 from vcjob.core.draft import Told
 from vcjob.core.scheduling.booked import BookedGang
@@ -33,6 +32,7 @@ from vcjob.core.scheduling.setbacks import (
     taken_back_before_start,
 )
 from vcjob.core.scheduling.undone import Undone
+from vcjob.kubernetes.gang_attempts import FIRST_PAUSE_SECONDS, Attempts
 from vcjob.kubernetes.gang_watching import GangWatching
 from vcjob.kubernetes.gang_writing import AT_ONCE, GangWriter
 
@@ -41,7 +41,6 @@ GRACE_SECONDS = 60.0
 
 _PAUSE_SECONDS = 0.05
 """Between two passes: one pass for a burst of changes."""
-_RETRY_SECONDS = 1.0
 _SAY_AGAIN_SECONDS = 30.0
 """How old what a waiting gang was told must be before it is told the same with other numbers."""
 
@@ -75,6 +74,7 @@ class GangScheduler:
         self._watching = GangWatching(cluster, everything, self._books, self._clock, self._forget)
         self._setbacks = Setbacks(grace)
         self._undone = Undone()
+        self._attempts = Attempts(self._clock)
         self._clearing: set[Key] = set()
         self._deleted: set[str] = set()
         self._told_at: dict[str, float] = {}
@@ -131,7 +131,10 @@ class GangScheduler:
 
     def _next_due(self) -> float | None:
         setback = self._setbacks.next_due(only_pauses=bool(self._clearing))
-        times = (self._again_at, setback, self._undone.next_due(), self._books.next_due())
+        if setback is not None and setback <= self._clock.now():  # it could not be taken back
+            setback = self._clock.now() + FIRST_PAUSE_SECONDS
+        others = (self._undone, self._attempts, self._books)
+        times = (self._again_at, setback, *(one.next_due() for one in others))
         return min((when for when in times if when is not None), default=None)
 
     def _look_again(self, when: float) -> None:
@@ -142,6 +145,10 @@ class GangScheduler:
         """Decide and write whatever is to be decided from what the books say now."""
         now, books = self._clock.now(), self._books
         ledger = books.ledger
+        again = dict.fromkeys(self._attempts.due(now, ledger.gangs))
+        ledger.changed.update(again)
+        ledger.to_bind.update(again)
+        books.room_grew |= bool(again)
         changed, ledger.changed = ledger.changed, {}
         for key in changed:
             gang = ledger.gangs.get(key)
@@ -162,7 +169,7 @@ class GangScheduler:
         await self._clear(now)
         await self._take_back(now)
         for key, wait in books.fitting_no_more():
-            await self._attempt(key, self._let_wait_anew(key, wait, now))
+            await self._attempts.make(key, "wait anew", self._let_wait_anew, key, wait, now)
         grew, books.room_grew = books.room_grew or ledger.room_grew, False
         ledger.room_grew = False
         if grew:
@@ -173,7 +180,7 @@ class GangScheduler:
         await self._let_all_go()
         for key in changed.keys() | ledger.changed.keys():
             if key in ledger.gangs:
-                await self._attempt(key, self._show(key, ledger.gangs[key]))
+                await self._attempts.make(key, "show", self._show, key, ledger.gangs[key])
 
     async def _let_all_go(self) -> None:
         """Let go what may start, of the most urgent gangs first."""
@@ -185,19 +192,7 @@ class GangScheduler:
         to_bind -= {key for key, _ in books.fitting_no_more()}
         for key in books.by_urgency(to_bind):
             if key in ledger.gangs:
-                await self._attempt(key, self._let_go(ledger.gangs[key], leftover))
-
-    async def _attempt(self, key: Key, doing: Awaitable[None]) -> None:
-        """Do something about one gang; what fails is tried again soon, and hinders no other."""
-        try:
-            await doing
-        except (NotFound, Conflict):
-            return  # something is gone, or another of its name is there: the watch tells
-        except ClusterError as error:
-            _log.warning("gang %s/%s: %s", *key, error)
-            self._books.ledger.changed[key] = None
-            self._books.ledger.to_bind[key] = None
-            self._look_again(self._clock.now() + _RETRY_SECONDS)
+                await self._attempts.make(key, "let go", self._let_go, ledger.gangs[key], leftover)
 
     async def _admit(self, now: float) -> None:
         answers = list(self._books.answers(self._put_off))
@@ -210,7 +205,7 @@ class GangScheduler:
                 self._told_at.pop(gang.uid, None)
                 status = admitted(gang.name, now, self._books.ledger.group_of(key))
             if status:
-                await self._attempt(key, self._write(key, gang.uid, status))
+                await self._attempts.make(key, "answer", self._write, key, gang.uid, status)
 
         failures = await for_each(answers, write, at_once=AT_ONCE)
         if failures:
@@ -267,7 +262,7 @@ class GangScheduler:
         due = [key for key in due if key in gangs and is_stuck(gangs[key])]
         if due:
             key = self._books.by_urgency(due)[-1]
-            await self._attempt(key, self._take_back_one(key, gangs[key], now))
+            await self._attempts.make(key, "take back", self._take_back_one, key, gangs[key], now)
 
     async def _take_back_one(self, key: Key, gang: BookedGang, now: float) -> None:
         """Write down what is done, then do it: whoever comes after a crash goes on from there."""
@@ -290,7 +285,7 @@ class GangScheduler:
                 self._books.room_grew = True
                 continue
             pods = [pod for pod in pods_to_delete(gang) if pod.uid not in self._deleted]
-            await self._attempt(key, self._writer.delete(pods, self._deleted.add))
+            await self._attempts.make(key, "delete", self._writer.delete, pods, self._deleted.add)
         if not self._clearing:
             self._deleted.clear()
 

@@ -11,7 +11,7 @@ from gang_world import GRACE, World, task
 from vcjob.api.kinds import EVENT, JOB, NODE, POD, POD_GROUP, PRIORITY_CLASS, QUEUE, Kind
 from vcjob.api.names import OUT_OF_SYNC
 from vcjob.api.types import Object
-from vcjob.controller.cluster import Cluster, Unavailable
+from vcjob.controller.cluster import Cluster, Forbidden, Unavailable
 from vcjob.core.scheduling.gating import GATE, gated
 from vcjob.local.store import Store
 
@@ -810,3 +810,71 @@ def test_two_who_undo_each_other_s_decisions_do_so_ever_more_seldom(cpus: str, p
         assert await world.phase("lc") == "Running"
 
     play(scenario)
+
+
+class Refusing:
+    """A cluster that refuses writes of a kind; ``refused`` counts them."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self.kind: Kind | None = None
+        self.refused = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.cluster, name)
+
+    async def patch(self, kind: Kind, *place: str, **more: Any) -> Object:
+        if kind is self.kind:
+            self.refused += 1
+            raise Forbidden("no right")
+        return await self.cluster.patch(kind, *place, **more)
+
+
+@pytest.mark.parametrize("kind", [POD_GROUP, POD], ids=lambda kind: kind.plural)
+def test_writes_that_are_refused_are_tried_again_ever_more_seldom(kind: Kind) -> None:
+    made: list[Refusing] = []
+
+    def wrap(store: Store) -> Cluster:
+        made.append(Refusing(store))
+        return made[0]
+
+    async def scenario(world: World) -> None:
+        [refusing] = made
+        await world.nodes("2")
+        refusing.kind = kind
+        await world.job("lc", task("worker", 1), pods=False)
+        if await world.phase("lc") == "Inqueue":
+            await world.pods("lc")
+        for number in range(100):  # whatever else goes on
+            await world.advance(3)
+            await world.foreign(f"other-{number}", "node-0", "0")
+        assert refusing.refused < 20
+        refusing.kind = None
+        await world.advance(60)
+        await world.pods("lc")
+        assert await world.bind() == 1
+
+    play(scenario, wrap)
+
+
+def test_a_gang_that_cannot_be_taken_back_is_tried_again_ever_more_seldom_until_it_is() -> None:
+    made: list[Refusing] = []
+
+    def wrap(store: Store) -> Cluster:
+        made.append(Refusing(store))
+        return made[0]
+
+    async def scenario(world: World) -> None:
+        [refusing] = made
+        await world.nodes("2")
+        await world.job("lc", task("worker", 2))
+        await world.foreign("thief", "node-0", "1")
+        await world.bind()
+        refusing.kind = POD_GROUP
+        await world.advance(GRACE + 60)
+        assert 0 < refusing.refused < 10
+        refusing.kind = None
+        await world.advance(60)
+        assert await world.phase("lc") == "Pending"
+
+    play(scenario, wrap)
