@@ -154,18 +154,23 @@ def _still(draft: Draft, timer: Timer) -> IndexSet:
                 )
             )
         case _ if timer.exit_code:
-            return everything - _running_well(draft, timer)
+            return everything - _well_without_code(draft, timer)
         case _:
-            return everything - pods.at(PodPhase.RUNNING)
+            return everything - _well(draft, timer)
 
 
-def _running_well(draft: Draft, timer: Timer) -> IndexSet:
-    """Indices of a timer's pods that run and no longer show the exit code."""
-    running = draft.observed.task(timer.task).at(PodPhase.RUNNING)
+def _well(draft: Draft, timer: Timer) -> IndexSet:
+    """Indices of the task's pods that run, or did what they are for before that was seen."""
+    pods = draft.observed.task(timer.task)
+    return pods.at(PodPhase.RUNNING) | pods.at(PodPhase.SUCCEEDED)
+
+
+def _well_without_code(draft: Draft, timer: Timer) -> IndexSet:
+    """Indices of a timer's pods that are well and no longer show the exit code."""
     return IndexSet.of(
         *(
             index
-            for index in IndexSet.parse(timer.indices) & running
+            for index in IndexSet.parse(timer.indices) & _well(draft, timer)
             if timer.exit_code not in draft.observed.pods[timer.task, index].exit_codes
         )
     )

@@ -29,6 +29,7 @@ def test_pods_that_are_pending_have_one_timer_each() -> None:
         ("PodFailed", [pod(0, PENDING)], "0-1"),
         ("PodEvicted", [pod(0, PENDING), pod(1, RUNNING)], "0"),
         ("PodEvicted", [], "0-1"),
+        ("PodEvicted", [pod(0, PodPhase.SUCCEEDED), pod(1, PodPhase.TERMINATING)], "1"),
         ("TaskFailed", [pod(0, RUNNING, restarts=3), pod(1, RUNNING, restarts=2)], "0"),
         ("TaskCompleted", [pod(0, RUNNING)], ""),
         ("TaskCompleted", [pod(index, PodPhase.SUCCEEDED) for index in range(4)], "0-1"),
@@ -39,6 +40,19 @@ def test_a_timer_is_dropped_when_its_reason_is_gone(event: str, pods: Any, kept:
     one = draft(pods, state=State(timers=(timer,)))
     drop_timers(one, "Running")
     assert timers(one) == ([(event, "RestartJob", NOW, kept)] if kept else [])
+
+
+def test_a_timer_for_an_exit_code_is_dropped_where_the_code_is_not_to_be_seen_any_more() -> None:
+    pods = [
+        pod(0, PodPhase.SUCCEEDED),
+        pod(1, RUNNING),
+        pod(2, RUNNING, exit_codes=(3,)),
+        pod(3, PodPhase.SUCCEEDED, exit_codes=(3,)),
+    ]
+    timer = Timer("PodFailed", "RestartJob", NOW, "w", "0-3", 3)
+    one = draft(pods, state=State(timers=(timer,)))
+    drop_timers(one, "Running")
+    assert timers(one) == [("PodFailed", "RestartJob", NOW, "2-3")]
 
 
 @pytest.mark.parametrize(("group_phase", "kept"), [("Unknown", 1), ("Running", 0)])
