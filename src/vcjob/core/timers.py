@@ -162,7 +162,14 @@ def _still(draft: Draft, timer: Timer) -> IndexSet:
 def _well(draft: Draft, timer: Timer) -> IndexSet:
     """Indices of the task's pods that run, or did what they are for before that was seen."""
     pods = draft.observed.task(timer.task)
-    return pods.at(PodPhase.RUNNING) | pods.at(PodPhase.SUCCEEDED)
+    succeeded = IndexSet.of(
+        *(
+            index
+            for index in IndexSet.parse(timer.indices) & pods.at(PodPhase.SUCCEEDED)
+            if not draft.observed.pods[timer.task, index].evicted
+        )
+    )
+    return pods.at(PodPhase.RUNNING) | succeeded
 
 
 def _well_without_code(draft: Draft, timer: Timer) -> IndexSet:

@@ -30,6 +30,7 @@ def test_pods_that_are_pending_have_one_timer_each() -> None:
         ("PodEvicted", [pod(0, PENDING), pod(1, RUNNING)], "0"),
         ("PodEvicted", [], "0-1"),
         ("PodEvicted", [pod(0, PodPhase.SUCCEEDED), pod(1, PodPhase.TERMINATING)], "1"),
+        ("PodEvicted", [pod(0, PodPhase.SUCCEEDED), pod(1, PodPhase.SUCCEEDED, evicted=True)], "1"),
         ("TaskFailed", [pod(0, RUNNING, restarts=3), pod(1, RUNNING, restarts=2)], "0"),
         ("TaskCompleted", [pod(0, RUNNING)], ""),
         ("TaskCompleted", [pod(index, PodPhase.SUCCEEDED) for index in range(4)], "0-1"),
