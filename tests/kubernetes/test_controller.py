@@ -44,13 +44,11 @@ async def until(cluster: KubernetesCluster, name: str, phase: str) -> Object:
 
 
 HASTY = Patience(first=0.01, longest=0.1)
-IN_ONE_NAMESPACE = Scope(("default",), cluster_scoped=False)
-IN_SEVERAL = Scope(("default", "kube-system"), cluster_scoped=False)
+IN_ONE_NAMESPACE = Scope("default", cluster_scoped=False)
 CLUSTERS: dict[str, Callable[[KubernetesCluster], Cluster]] = {
     "direct": lambda cluster: cluster,
     "operator": lambda cluster: OperatorCluster(cluster, patience=HASTY),
     "one namespace": lambda cluster: OperatorCluster(cluster, IN_ONE_NAMESPACE, patience=HASTY),
-    "several": lambda cluster: OperatorCluster(cluster, IN_SEVERAL, patience=HASTY),
 }
 
 

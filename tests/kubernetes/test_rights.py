@@ -102,3 +102,32 @@ def test_without_rights_on_secrets_only_jobs_with_keys_wait(
     code, text = operator.ask("/readyz")
     assert code == 200, text
     assert "Jobs with the plugin ssh wait" in text
+
+
+@pytest.mark.parametrize("scheduler", ["volcano", "builtin"])
+def test_a_namespace_that_is_closed_keeps_no_job_of_another_waiting(
+    there: Cluster,
+    install: Callable[[Installation], tuple[Operator, Authorizer]],
+    scheduler: str,
+) -> None:
+    installation = Installation(namespaces=("default", OWN), scheduler=scheduler)
+    operator, _ = install(installation)
+    operator.says("this replica leads")
+    objects = list(roles(installation))
+    for closed in (True, False):
+        open_to_us = [one for one in objects if not closed or not _is_of_jobs(one, OWN)]
+        there.api.authorizer = Authorizer(open_to_us, OPERATOR, OWN)
+        there.do(there.stop())  # as servers end watches after a while
+        there.do(there.start())
+        live(there, "closed" if closed else "open")
+        if closed:
+            text = operator.ask("/readyz")[1]
+            assert f"namespace {OWN}: cannot " in text
+            there.create(JOB, {**job("late"), "metadata": {"name": "late", "namespace": OWN}})
+    there.until(JOB, "late", lambda obj: phase(obj) == "Running", OWN)
+
+
+def _is_of_jobs(obj: Object, namespace: str) -> bool:
+    """Whether it is the Role or RoleBinding for the Jobs of a namespace."""
+    metadata = obj["metadata"]
+    return metadata.get("namespace") == namespace and metadata["name"] == OPERATOR

@@ -11,7 +11,7 @@ from vcjob.api.names import GROUP_NAME
 from vcjob.api.types import Key, Object, key_of
 from vcjob.controller.backing_off import pause_after
 from vcjob.controller.clock import Clock
-from vcjob.controller.cluster import Cluster, ClusterError, EventType, Gone
+from vcjob.controller.cluster import Cluster, ClusterError, EventType, Forbidden, Gone
 
 _FIRST_DELAY_SECONDS = 0.5
 _LONGEST_DELAY_SECONDS = 30.0
@@ -35,11 +35,13 @@ async def follow(
     *,
     listed: Callable[[], None],
     changed: Callable[[], None],
+    may_be_closed: bool = False,
 ) -> None:
     """Hand over the objects of a kind and whatever becomes of them, until cancelled.
 
     ``listed`` is called whenever all there are have been handed over, ``changed`` after each change
-    and list. What cannot be had is tried again, ever more seldom.
+    and list. What cannot be had is tried again, ever more seldom. What ``may_be_closed`` to us (a
+    namespace without our rights, among others) counts as empty while it is.
     """
     known: dict[Key, Object] = {}
     since = ""
@@ -76,6 +78,11 @@ async def follow(
         except ClusterError as error:
             if str(error) != told:  # else it is as it was
                 _log.warning("following %s broke off: %s", kind.plural, error)
+            if may_be_closed and isinstance(error, Forbidden):
+                _replace(known, [], take)
+                since = ""
+                listed()
+                changed()
             failures, told = failures + 1, str(error)
             pause = pause_after(
                 failures, jitter, first=_FIRST_DELAY_SECONDS, longest=_LONGEST_DELAY_SECONDS

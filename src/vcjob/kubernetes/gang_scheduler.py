@@ -10,6 +10,7 @@ the best that can be done beside it (docs/gangs.md). Decisions are those of
 
 import asyncio
 import logging
+from collections.abc import Sequence
 
 from vcjob.api.types import Key, Object
 from vcjob.controller.clock import Clock, SystemClock
@@ -56,6 +57,7 @@ class GangScheduler:
         clock: the time.
         grace: how long (s) pods may find no node before their gang is taken back.
         pause: how long (s) changes are collected before they are looked at.
+        places: where Jobs and PodGroups are followed instead, such as each of some namespaces.
     """
 
     def __init__(
@@ -66,12 +68,15 @@ class GangScheduler:
         *,
         grace: float = GRACE_SECONDS,
         pause: float = _PAUSE_SECONDS,
+        places: Sequence[Cluster] = (),
     ) -> None:
         self._clock = clock or SystemClock()
         self._pause = pause
         self._books = ClusterBooks(grace)
         self._writer = GangWriter(cluster, self._books)
-        self._watching = GangWatching(cluster, everything, self._books, self._clock, self._forget)
+        self._watching = GangWatching(
+            cluster, places or (cluster,), everything, self._books, self._clock, self._forget
+        )
         self._setbacks = Setbacks(grace)
         self._undone = Undone()
         self._attempts = Attempts(self._clock)

@@ -1,7 +1,7 @@
 """Keeping the books of gangs: what there is on a cluster, and whatever becomes of it."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from vcjob.api.kinds import JOB, NODE, POD, POD_GROUP, PRIORITY_CLASS, QUEUE, Kind
@@ -17,7 +17,9 @@ class GangWatching:
     """Follows all kinds that decisions about gangs need.
 
     Args:
-        cluster: Jobs, PodGroups, Queues and PriorityClasses.
+        cluster: Queues and PriorityClasses.
+        places: where Jobs and PodGroups are, such as each of some namespaces. If there are several,
+            one that is closed to us keeps nothing of the others waiting.
         everything: all nodes, and the pods of everybody; trimmed if need be.
         books: where all of it is entered.
         clock: the time, for pauses after failures.
@@ -27,6 +29,7 @@ class GangWatching:
     def __init__(
         self,
         cluster: Cluster,
+        places: Sequence[Cluster],
         everything: Cluster,
         books: ClusterBooks,
         clock: Clock,
@@ -36,15 +39,16 @@ class GangWatching:
         self._forget = forget
         self._books = books
         self._generations: dict[str, object] = {}
-        self._takes: dict[Kind, tuple[Cluster, Take]] = {
-            NODE: (everything, books.enter_node),
-            POD: (everything, books.enter_pod),
-            JOB: (cluster, self._take_job),
-            QUEUE: (cluster, books.enter_queue),
-            PRIORITY_CLASS: (cluster, books.enter_class),
-            POD_GROUP: (cluster, self._take_group),
-        }
-        self._unlisted = set(self._takes)
+        self._takes: list[tuple[Kind, Cluster, Take]] = [
+            (NODE, everything, books.enter_node),
+            (POD, everything, books.enter_pod),
+            *((JOB, place, self._take_job) for place in places),
+            (QUEUE, cluster, books.enter_queue),
+            (PRIORITY_CLASS, cluster, books.enter_class),
+            *((POD_GROUP, place, self._take_group) for place in places),
+        ]
+        self._several = len(places) > 1
+        self._unlisted = set(range(len(self._takes)))
         self.changed = asyncio.Event()
 
     @property
@@ -55,12 +59,13 @@ class GangWatching:
     async def run(self) -> None:
         """Keep the books until cancelled; ``changed`` is set after each change."""
         async with asyncio.TaskGroup() as tasks:
-            for kind, (cluster, take) in self._takes.items():
-                listed = partial(self._unlisted.discard, kind)
-                changed = self.changed.set
-                tasks.create_task(
-                    follow(cluster, kind, take, self._clock, listed=listed, changed=changed)
-                )
+            for number, (kind, cluster, take) in enumerate(self._takes):
+                following = follow(
+                    cluster, kind, take, self._clock,
+                    listed=partial(self._unlisted.discard, number), changed=self.changed.set,
+                    may_be_closed=self._several and kind in (JOB, POD_GROUP),
+                )  # fmt: skip
+                tasks.create_task(following)
 
     def _take_job(self, obj: Object, /, *, gone: bool) -> None:
         """A Job is read again only when its spec has changed."""

@@ -7,10 +7,11 @@ cannot do anything twice.
 
 import asyncio
 import contextlib
-import logging
 import random
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from typing import Unpack
+
+import msgspec
 
 from vcjob.api.kinds import EVENT, JOB, POD, QUEUE, Kind
 from vcjob.api.types import Object
@@ -28,13 +29,10 @@ from vcjob.controller.cluster import (
 from vcjob.core.supporting import subset_patch
 from vcjob.kubernetes import supposed
 from vcjob.kubernetes.cluster import KubernetesCluster
-from vcjob.kubernetes.merging import merged
 from vcjob.kubernetes.pacing import SPARING, Limits, Pace
 from vcjob.kubernetes.retrying import ONCE_MORE, PATIENT, Patience, Retrier, Settle, nothing_settled
-from vcjob.kubernetes.scope import EVERYTHING, Scope, versions_of, versions_text
+from vcjob.kubernetes.scope import EVERYTHING, Scope
 from vcjob.kubernetes.trimming import PLACING_READERS, READERS
-
-_log = logging.getLogger(__name__)
 
 
 class OperatorCluster:
@@ -69,21 +67,25 @@ class OperatorCluster:
         self._pace = Pace(limits)
         self._owners: dict[str, str] = {}
         self._queues = supposed.SupposedQueues()
-        self._told = False
 
     def with_all_pods(self) -> "OperatorCluster":
         """The cluster as whoever places pods sees it: all pods in it, with what they request.
 
         Writes through both keep one pace.
         """
+        other = self._seeing(Scope(all_pods=True))
+        other._owners, other._queues = self._owners, self._queues
+        return other
+
+    def within(self, namespace: str | None) -> "OperatorCluster":
+        """The same, but of one namespace (None: all); writes through both keep one pace."""
+        return self._seeing(msgspec.structs.replace(self._scope, namespace=namespace))
+
+    def _seeing(self, scope: Scope) -> "OperatorCluster":
         other = OperatorCluster(
-            self._whole,
-            Scope(all_pods=True),
-            patience=self._patience,
-            jitter=self._jitter,
-            sleep=self._sleep,
+            self._whole, scope, patience=self._patience, jitter=self._jitter, sleep=self._sleep
         )
-        other._pace, other._owners, other._queues = self._pace, self._owners, self._queues
+        other._pace = self._pace
         return other
 
     async def get(self, kind: Kind, namespace: str, name: str) -> Object:
@@ -93,29 +95,18 @@ class OperatorCluster:
     async def list(
         self, kind: Kind, namespace: str | None = None, labels: Mapping[str, str] | None = None
     ) -> ObjectList:
-        """Read all objects of a kind in scope whose labels equal ``labels``, page by page.
-
-        Several namespaces are read one after the other; the version tells that of each.
-        """
+        """Read all objects of a kind in scope whose labels equal ``labels``, page by page."""
         if self._scope.is_hidden(kind):
-            self._tell_hidden()
             items = self._queues.all() if kind == QUEUE else []
             return ObjectList(items, supposed.VERSION)
-        items, versions = [], {}
-        places = self._scope.places(kind, namespace)
-        for place in places:
-            listed = await self._cluster.list(
-                kind, place, selector=self._scope.selector(kind, labels)
-            )
-            items += listed.items
-            versions[place or ""] = listed.resource_version
+        listed = await self._cluster.list(
+            kind, self._scope.place(kind, namespace), selector=self._scope.selector(kind, labels)
+        )
         if kind == POD and namespace is None:
             self._owners.clear()  # of pods that are gone, too
-        for obj in items:
+        for obj in listed.items:
             await self._note(kind, obj)
-        if len(places) == 1:
-            return ObjectList(items, listed.resource_version)
-        return ObjectList(items, versions_text(versions))
+        return listed
 
     async def watch(
         self,
@@ -124,15 +115,13 @@ class OperatorCluster:
         namespace: str | None = None,
         labels: Mapping[str, str] | None = None,
     ) -> AsyncGenerator[WatchEvent, None]:
-        """Follow changes after version ``since`` of a list or event, without end; raises Gone.
-
-        In several namespaces only the version of a list tells where to begin; then a watch that
-        breaks in one of them goes on by itself.
-        """
+        """Follow changes after version ``since``, without end; raises Gone."""
         if self._scope.is_hidden(kind):
             events = self._queues.watch() if kind == QUEUE else _nothing()
         else:
-            events = self._watch(kind, since, namespace, self._scope.selector(kind, labels))
+            place = self._scope.place(kind, namespace)
+            selector = self._scope.selector(kind, labels)
+            events = self._cluster.watch(kind, since, place, selector=selector)
         async with contextlib.aclosing(events):
             async for event in events:
                 if event.type is EventType.DELETED:
@@ -140,20 +129,6 @@ class OperatorCluster:
                 elif event.type is not EventType.BOOKMARK:
                     await self._note(kind, event.object)
                 yield event
-
-    def _watch(
-        self, kind: Kind, since: str, namespace: str | None, selector: str
-    ) -> AsyncGenerator[WatchEvent, None]:
-        places = self._scope.places(kind, namespace)
-        if len(places) == 1:
-            return self._cluster.watch(kind, since, places[0], selector=selector)
-        return merged(
-            lambda place, version: self._cluster.watch(kind, version, place, selector=selector),
-            versions_of(since, places),
-            patience=self._patience,
-            jitter=self._jitter,
-            sleep=self._sleep,
-        )
 
     async def create(self, kind: Kind, obj: Object) -> Object:
         """Create an object; raises AlreadyExists, Invalid, Forbidden.
@@ -270,14 +245,6 @@ class OperatorCluster:
             self._owners[obj["metadata"]["uid"]] = owner
         elif kind == JOB and self._scope.is_hidden(QUEUE):
             await self._queues.suppose(obj)
-
-    def _tell_hidden(self) -> None:
-        if not self._told:
-            self._told = True
-            _log.warning(
-                "what is in no namespace cannot be seen: every queue that a Job names is taken to "
-                "exist, and PriorityClasses count for nothing"
-            )
 
 
 def _owner_of(obj: Object) -> str:

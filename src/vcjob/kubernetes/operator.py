@@ -32,6 +32,7 @@ from vcjob.kubernetes.beside_volcano import Beside, StandingBack, TakingOver
 from vcjob.kubernetes.cluster import KubernetesCluster
 from vcjob.kubernetes.conditions import Condition
 from vcjob.kubernetes.connection import Connection
+from vcjob.kubernetes.controllers import Controllers
 from vcjob.kubernetes.credentials import Credentials
 from vcjob.kubernetes.finishing import FinishingConnection
 from vcjob.kubernetes.gang_scheduler import GangScheduler
@@ -125,7 +126,7 @@ class Operator:
             self._beside = TakingOver(self._cluster, self.readiness, identity, namespace=volcanos)
         else:
             self._beside = StandingBack(self._cluster, self.readiness, namespace=volcanos)
-        self._controller: Controller | None = None
+        self._controllers: Controllers | None = None
         self._gangs: GangScheduler | None = None
         self._sees_queues = False
         self._moved = 0.0
@@ -180,11 +181,33 @@ class Operator:
         options = self._options
         builtin = chosen is GangScheduling.BUILTIN
         self._sees_queues = builtin or not options.installation.roles_only
-        scope = Scope(options.namespaces, cluster_scoped=self._sees_queues)
+        if not self._sees_queues:
+            _log.warning(
+                "what is in no namespace cannot be seen: every queue that a Job names is taken to "
+                "exist, and PriorityClasses count for nothing"
+            )
         limits = Limits(options.api_rate or None, options.api_burst, options.api_concurrency)
         everything = KubernetesCluster(self._working)
+        scope = Scope(cluster_scoped=self._sees_queues)
         cluster = OperatorCluster(everything, scope, limits)
-        self._controller = Controller(
+        places = {name: cluster.within(name or None) for name in options.namespaces or ("",)}
+        self._controllers = Controllers(
+            {name: self._controller(place, chosen) for name, place in places.items()}
+        )
+        self._gangs = None
+        if builtin:  # what others' pods use counts, whatever namespaces we look after
+            self._gangs = GangScheduler(
+                cluster, cluster.with_all_pods(), places=list(places.values())
+            )
+        try:
+            await _until(self._choice.changed(), self._decide_with(cluster, chosen))
+        finally:
+            self._controllers = self._gangs = None
+            self.look()
+
+    def _controller(self, cluster: Cluster, chosen: GangScheduling) -> Controller:
+        options = self._options
+        return Controller(
             cluster,
             self._plugins,
             workers=options.workers,
@@ -199,21 +222,13 @@ class Operator:
                 forgotten=self._metrics.forget_job,
             ),
         )
-        self._gangs = None
-        if builtin:  # what others' pods use counts, whatever namespaces we look after
-            self._gangs = GangScheduler(cluster, cluster.with_all_pods())
-        try:
-            await _until(self._choice.changed(), self._decide_with(cluster, chosen))
-        finally:
-            self._controller = self._gangs = None
-            self.look()
 
     async def _decide_with(self, cluster: Cluster, chosen: GangScheduling) -> None:
-        assert self._controller is not None
+        assert self._controllers is not None
         async with asyncio.TaskGroup() as tasks:
             if self._sees_queues:
                 await _make_queues(cluster)
-            tasks.create_task(self._controller.run())
+            tasks.create_task(self._controllers.run())
             if self._gangs is not None:
                 tasks.create_task(self._gangs.run())
             whole = KubernetesCluster(self._working)
@@ -226,26 +241,25 @@ class Operator:
 
     def look(self) -> None:
         """Bring what the readiness probe tells up to date."""
-        leader, controller, readiness = self._leader, self._controller, self.readiness
+        leader, controllers, readiness = self._leader, self._controllers, self.readiness
         leads = leader.leads or not self._options.leader_elect
-        doing = standing.doing(leads, leader.holder, controller)
+        doing = standing.doing(leads, leader.holder, controllers)
         if not leads and leader.holder and doing != readiness.doing:
             _log.info("this replica %s", doing)
         readiness.doing = doing
         lease = standing.lease_trouble(leader, self._options.lease_namespace)
-        lacking = standing.cache_trouble(controller, self._gangs)
+        lacking = standing.cache_trouble(controllers, self._gangs)
         _tell(readiness, Condition.LEASE, lease)
         _tell(readiness, Condition.CACHES, lacking)
-        if controller and not lacking and self._sees_queues:
-            _tell(readiness, Condition.QUEUE, standing.queue_trouble(controller))
+        if controllers and not lacking and self._sees_queues:
+            _tell(readiness, Condition.QUEUE, standing.queue_trouble(controllers))
         else:
             readiness.meet(Condition.QUEUE)
 
     def stuck(self) -> str:
         """What should go on and does not; an empty text if all is well."""
-        controller = self._controller
         now = asyncio.get_running_loop().time()
-        if controller is None or not len(controller.queue):
+        if not self._waiting():
             self._moved = now
         if now - self._moved > _STUCK_SECONDS:
             return f"no Job was looked at for {now - self._moved:.0f} s, though some wait"
@@ -256,13 +270,13 @@ class Operator:
         self._moved = asyncio.get_running_loop().time()
 
     def _jobs(self) -> Iterable[Job]:
-        return self._controller.jobs() if self._controller else ()
+        return self._controllers.jobs() if self._controllers else ()
 
     def _queue_counts(self) -> Iterable[tuple[str, Mapping[str, int]]]:
-        return self._controller.queue_counts() if self._controller else ()
+        return self._controllers.queue_counts() if self._controllers else ()
 
     def _waiting(self) -> int:
-        return len(self._controller.queue) if self._controller else 0
+        return self._controllers.waiting if self._controllers else 0
 
 
 def _tell(readiness: Readiness, condition: Condition, wrong: str) -> None:

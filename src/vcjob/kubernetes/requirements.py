@@ -169,7 +169,7 @@ class Requirements:
         self._options = options
         self._readiness = readiness
         self._rights_asked = float("-inf")
-        self._blind = True
+        self._blind = self._partly_blind = True
 
     async def met(self) -> None:
         """Return when the server answers, serves every kind and lets us follow them."""
@@ -206,17 +206,22 @@ class Requirements:
 
     async def _ask_for_rights(self) -> None:
         now = asyncio.get_running_loop().time()
-        if now < self._rights_asked + _SELDOM_SECONDS and not self._blind:
+        if now < self._rights_asked + _SELDOM_SECONDS and not self._partly_blind:
             return
         denied = await refused(self._cluster, questions(self._options))
         self._rights_asked = now
-        self._blind = any(question.verb in FOLLOWING for question in denied)
+        unseen = {question.namespace for question in denied if question.verb in FOLLOWING}
+        self._partly_blind = bool(unseen)
+        self._blind = "" in unseen or unseen >= set(self._options.namespaces or ("",))
         keys = [question for question in denied if question.right.feature is Feature.KEYS]
         lacking = f"we may not {sentence(keys)}: Jobs with the plugin ssh wait" if keys else ""
         self._readiness.meet(Condition.SECRETS, lacking, warn=bool(keys))
         denied = [question for question in denied if question not in keys]
         if denied:
-            waits = "nothing is decided until we may" if self._blind else "Jobs that need it wait"
+            waits = "Jobs that need it wait"
+            if self._partly_blind:
+                there = "" if self._blind else "there "
+                waits = f"nothing is decided {there}until we may"
             self._readiness.fail(
                 Condition.RIGHTS,
                 f"we may not {sentence(denied)}; {waits} "

@@ -224,8 +224,13 @@ async def remake_waiting(
     them anew. Raises ClusterError.
     """
     found: list[Object] = []
+    closed: Forbidden | None = None
     for namespace in namespaces or (None,):
-        listed = await cluster.list(POD, namespace, selector=JOB_NAME)
+        try:
+            listed = await cluster.list(POD, namespace, selector=JOB_NAME)
+        except Forbidden as error:  # the others do not wait for it
+            closed = error
+            continue
         found += [pod for pod in listed.items if _waits_for_another(pod, chosen)]
 
     async def delete(pod: Object) -> None:
@@ -243,6 +248,8 @@ async def remake_waiting(
         _log.info("%d pods wait for the other scheduler: they are made anew", len(found))
     for failure in await for_each(found, delete, at_once=_AT_ONCE):
         raise failure
+    if closed:
+        raise closed
     return len(found)
 
 

@@ -3,14 +3,15 @@
 from vcjob.controller.controller import Controller
 from vcjob.controller.leading import Leader
 from vcjob.core.scheduling.gangs import DEFAULT_QUEUE
+from vcjob.kubernetes.controllers import Controllers
 from vcjob.kubernetes.gang_scheduler import GangScheduler
 
 
-def doing(leads: bool, holder: str, controller: Controller | None) -> str:
+def doing(leads: bool, holder: str, controllers: Controllers | None) -> str:
     """What this replica does, while nothing is wrong; ``holder`` is who leads."""
     if not leads:
         return f"stands by; {holder or 'nobody'} leads"
-    return "leads" if controller else "leads, and decides nothing now"
+    return "leads" if controllers else "leads, and decides nothing now"
 
 
 def lease_trouble(leader: Leader, namespace: str) -> str:
@@ -21,25 +22,32 @@ def lease_trouble(leader: Leader, namespace: str) -> str:
     return trouble
 
 
-def cache_trouble(controller: Controller | None, gangs: GangScheduler | None) -> str:
-    """What is not known that decisions need.
-
-    Most often one cause keeps us from following many kinds: the first stands for them.
-    """
-    if controller is not None and (troubles := list(controller.troubles.values())):
-        first, *more = troubles
-        kinds = "another kind" if len(more) == 1 else f"{len(more)} other kinds"
-        return f"{first}; {kinds} cannot be followed either" if more else first
-    if controller is not None and not controller.synced:
-        return "Jobs and pods are being read; nothing is decided before"
+def cache_trouble(controllers: Controllers | None, gangs: GangScheduler | None) -> str:
+    """What is not known that decisions need, in each namespace where it is so."""
+    wrong = [
+        f"namespace {namespace}: {lacking}" if namespace else lacking
+        for namespace, controller in controllers or ()
+        if (lacking := _lacking(controller))
+    ]
+    if wrong:
+        return "; ".join(wrong)
     if gangs is not None and not gangs.is_ready:
         return "nodes and pods are being read; no gang is admitted before"
     return ""
 
 
-def queue_trouble(controller: Controller) -> str:
-    """That there is no default Queue; the controller must have seen the Queues."""
-    if DEFAULT_QUEUE in controller.records.queues:
+def _lacking(controller: Controller) -> str:
+    """Most often one cause keeps us from following many kinds: the first stands for them."""
+    if troubles := list(controller.troubles.values()):
+        first, *more = troubles
+        kinds = "another kind" if len(more) == 1 else f"{len(more)} other kinds"
+        return f"{first}; {kinds} cannot be followed either" if more else first
+    return "" if controller.synced else "Jobs and pods are being read; nothing is decided before"
+
+
+def queue_trouble(controllers: Controllers) -> str:
+    """That there is no default Queue; the controllers must have seen the Queues."""
+    if all(DEFAULT_QUEUE in controller.records.queues for _, controller in controllers):
         return ""
     return (
         f"there is no Queue {DEFAULT_QUEUE}, and Jobs that name none wait: "

@@ -1,14 +1,14 @@
 """Following a kind on a cluster that is at times not to be reached."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 import pytest
 
 from vcjob.api.kinds import NODE, Kind
 from vcjob.controller.clock import SystemClock
-from vcjob.controller.cluster import ObjectList, Unavailable
+from vcjob.controller.cluster import ClusterError, Forbidden, ObjectList, Unavailable, WatchEvent
 from vcjob.kubernetes.gang_following import follow
 from vcjob.local.store import Store
 
@@ -30,7 +30,7 @@ class Clock(SystemClock):
 class Away(Store):
     """A cluster that answers lists with these errors first."""
 
-    def __init__(self, errors: list[str]) -> None:
+    def __init__(self, errors: list[ClusterError]) -> None:
         super().__init__(lambda: 0.0)
         self.errors = errors
 
@@ -38,7 +38,7 @@ class Away(Store):
         self, kind: Kind, namespace: str | None = None, labels: Mapping[str, str] | None = None
     ) -> ObjectList:
         if self.errors:
-            raise Unavailable(self.errors.pop(0))
+            raise self.errors.pop(0)
         return await super().list(kind, namespace, labels)
 
 
@@ -48,7 +48,10 @@ def test_what_stays_wrong_is_logged_once_and_tried_ever_more_seldom(
     clock = Clock()
 
     async def scenario() -> None:
-        listed, away = asyncio.Event(), Away(["no", "no", "no", "never"])
+        listed, away = (
+            asyncio.Event(),
+            Away([Unavailable(word) for word in ("no", "no", "no", "never")]),
+        )
 
         def take(obj: Any, *, gone: bool) -> None:
             raise AssertionError("there is none")
@@ -65,3 +68,46 @@ def test_what_stays_wrong_is_logged_once_and_tried_ever_more_seldom(
     assert caplog.messages == ["following nodes broke off: no", "following nodes broke off: never"]
     assert clock.pauses == sorted(clock.pauses)
     assert len(clock.pauses) == 4
+
+
+class Closed(Away):
+    """One that also refuses the first watch."""
+
+    refuses = True
+
+    async def watch(self, *arguments: Any) -> AsyncIterator[WatchEvent]:
+        if self.refuses:
+            self.refuses = False
+            raise Forbidden("closed")
+        async for event in super().watch(*arguments):
+            yield event
+
+
+def test_a_namespace_that_is_closed_counts_as_empty_until_it_is_open_again() -> None:
+    news: list[str | tuple[str, bool]] = []
+
+    async def scenario() -> None:
+        closed = Closed([Forbidden("closed")])
+        await closed.create(NODE, {"metadata": {"name": "one"}})
+
+        def take(obj: Any, *, gone: bool) -> None:
+            news.append((obj["metadata"]["name"], gone))
+
+        done = asyncio.Event()
+
+        def listed() -> None:
+            news.append("listed")
+            if news.count("listed") == 4:
+                done.set()
+
+        following = follow(
+            closed, NODE, take, Clock(), listed=listed, changed=lambda: None, may_be_closed=True
+        )
+        task = asyncio.create_task(following)
+        await done.wait()
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+    asyncio.run(asyncio.wait_for(scenario(), 20))
+    there, gone = ("one", False), ("one", True)
+    assert news == ["listed", there, "listed", gone, "listed", there, "listed"]

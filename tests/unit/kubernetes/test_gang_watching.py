@@ -31,7 +31,7 @@ def test_nothing_is_complete_before_the_last_kind_is_listed() -> None:
     async def scenario() -> None:
         clock = ManualClock()
         store = Closed(clock.now)
-        watching = GangWatching(store, store, ClusterBooks(60.0), clock, lambda uid: None)
+        watching = GangWatching(store, [store], store, ClusterBooks(60.0), clock, lambda uid: None)
         task = asyncio.create_task(watching.run())
         await settle(store)
         assert not watching.is_complete
@@ -54,7 +54,7 @@ def test_a_job_is_read_only_when_its_spec_changes(monkeypatch: pytest.MonkeyPatc
         monkeypatch.setattr(
             books, "enter_job", lambda job, **gone: (read.append(1), enter(job, **gone))
         )
-        watching = GangWatching(store, store, books, clock, lambda uid: None)
+        watching = GangWatching(store, [store], store, books, clock, lambda uid: None)
         task = asyncio.create_task(watching.run())
         job: Object = {"metadata": {"name": "lc", "namespace": "default"},
                        "spec": {"tasks": [{"name": "w", "replicas": 1}]}}  # fmt: skip
@@ -77,7 +77,7 @@ def test_changes_are_told_and_pod_groups_that_go_are_forgotten() -> None:
     async def scenario() -> None:
         clock, forgotten = ManualClock(), []
         store, books = Store(clock.now), ClusterBooks(60.0)
-        watching = GangWatching(store, store, books, clock, forgotten.append)
+        watching = GangWatching(store, [store], store, books, clock, forgotten.append)
         task = asyncio.create_task(watching.run())
         group = await store.create(POD_GROUP, {"metadata": {"name": "g", "namespace": "default"}})
         await store.create(QUEUE, {"metadata": {"name": "q"}, "spec": {}})

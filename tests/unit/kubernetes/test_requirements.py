@@ -78,6 +78,7 @@ class Reviewing:
 
     def __init__(self, *denied: tuple[str, str]) -> None:
         self.denied = set(denied)
+        self.closed: tuple[str, ...] = ()
         self.asked: list[dict[str, str]] = []
         self.error: Exception | None = None
 
@@ -88,6 +89,7 @@ class Reviewing:
         attributes = obj["spec"]["resourceAttributes"]
         self.asked.append(attributes)
         allowed = (attributes["verb"], attributes["resource"]) not in self.denied
+        allowed = allowed and attributes.get("namespace") not in self.closed
         return {**obj, "status": {"allowed": allowed}}
 
 
@@ -147,9 +149,13 @@ class Everything:
         return await self.reviewing.create(kind, obj)
 
 
-async def is_met(there: Everything, readiness: Readiness) -> bool:
+async def is_met(
+    there: Everything, readiness: Readiness, options: OperatorOptions | None = None
+) -> bool:
     """Whether the first look of Requirements says that it can begin."""
-    requirements = Requirements(cast(KubernetesCluster, there), OperatorOptions(), readiness)
+    requirements = Requirements(
+        cast(KubernetesCluster, there), options or OperatorOptions(), readiness
+    )
     met = asyncio.create_task(requirements.met())
     await asyncio.wait({met}, timeout=0.05)
     done = met.done()
@@ -183,6 +189,24 @@ def test_what_is_missing_is_told_and_waited_for_where_nothing_can_be_known_witho
         assert readiness.ready is (condition is None)
         if condition:
             assert words in readiness.of(condition)
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize(
+    ("closed", "waits", "begins"),
+    [(("b",), "nothing is decided there until we may", True),
+     (("a", "b"), "nothing is decided until we may", False)],
+)  # fmt: skip
+def test_a_namespace_that_is_closed_keeps_no_other_waiting(
+    closed: tuple[str, ...], waits: str, begins: bool
+) -> None:
+    async def scenario() -> None:
+        there, readiness = Everything(), Readiness()
+        there.reviewing.closed = closed
+        options = OperatorOptions(namespaces=("a", "b"))
+        assert await is_met(there, readiness, options) is begins
+        assert f'in namespace "b"; {waits}' in readiness.of(Condition.RIGHTS)
 
     asyncio.run(scenario())
 

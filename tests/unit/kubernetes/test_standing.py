@@ -6,6 +6,7 @@ from vcjob.api.kinds import QUEUE
 from vcjob.controller.cluster import EventType
 from vcjob.controller.controller import Controller
 from vcjob.controller.leading import Leader
+from vcjob.kubernetes.controllers import Controllers
 from vcjob.kubernetes.standing import cache_trouble, doing, lease_trouble, queue_trouble
 from vcjob.local.store import Store
 from vcjob.plugins.registry import installed_plugins
@@ -15,6 +16,10 @@ NO_PODS = "cannot list pods: no"
 
 def new_controller() -> Controller:
     return Controller(Store(lambda: 1_800_000_000.0), installed_plugins(third_party=False))
+
+
+def new_controllers(*namespaces: str) -> Controllers:
+    return Controllers({name: new_controller() for name in namespaces or ("",)})
 
 
 @pytest.mark.parametrize(
@@ -30,7 +35,9 @@ def test_what_cannot_be_followed_is_one_sentence(
     troubles: list[str], said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Controller, "troubles", dict(enumerate(troubles)))
-    assert cache_trouble(new_controller(), None) == said
+    assert cache_trouble(new_controllers(), None) == said
+    of_each = f"namespace a: {said}; namespace b: {said}"
+    assert cache_trouble(new_controllers("a", "b"), None) == of_each
 
 
 def test_who_decides_nothing_lacks_nothing() -> None:
@@ -38,18 +45,19 @@ def test_who_decides_nothing_lacks_nothing() -> None:
 
 
 def test_a_default_queue_that_is_missing_is_told_with_the_cure() -> None:
-    controller = new_controller()
-    assert "vcjob manifests --only queues" in queue_trouble(controller)
+    controllers = new_controllers()
+    assert "vcjob manifests --only queues" in queue_trouble(controllers)
     queue = {"metadata": {"name": "default", "uid": "u", "resourceVersion": "1"}}
-    controller.records.take(QUEUE, EventType.ADDED, queue)
-    assert queue_trouble(controller) == ""
+    for _, controller in controllers:
+        controller.records.take(QUEUE, EventType.ADDED, queue)
+    assert queue_trouble(controllers) == ""
 
 
 def test_each_replica_says_what_it_does() -> None:
     assert doing(False, "", None) == "stands by; nobody leads"
     assert doing(False, "other", None) == "stands by; other leads"
     assert doing(True, "me", None) == "leads, and decides nothing now"
-    assert doing(True, "me", new_controller()) == "leads"
+    assert doing(True, "me", new_controllers()) == "leads"
 
 
 @pytest.mark.parametrize(
