@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vcjob.api.kinds import POD, POD_GROUP, QUEUE
-from vcjob.api.names import GROUP_NAME, TASK_SPEC
+from vcjob.api.names import GROUP_NAME, QUEUE_NAME, TASK_SPEC
 from vcjob.api.types import Object
 from vcjob.core.scheduling.requests import new_queue
 from vcjob.local.scheduler import Scheduler
@@ -25,7 +25,21 @@ QUEUES = {"upper": "root", "lower": "upper", "other": "upper", "ordered": "root"
 small = st.integers(0, 7)
 steps = st.lists(
     st.tuples(
-        st.sampled_from(("job", "job", "pods", "pods", "end", "delete", "restart", "crash")),
+        st.sampled_from(
+            (
+                "job",
+                "job",
+                "pods",
+                "pods",
+                "end",
+                "delete",
+                "restart",
+                "again",
+                "gone",
+                "regroup",
+                "crash",
+            )
+        ),
         small,
         small,
     ),
@@ -52,6 +66,7 @@ class Story:
         self._now = count(1_000_000_000)
         self.store = Store(self._clock)
         self.gangs: dict[str, Gang] = {}
+        self.groups: dict[str, Object] = {}
         self._running: asyncio.Task[None] | None = None
 
     def _clock(self) -> float:
@@ -87,7 +102,32 @@ class Story:
         needs = {"cpu": str(least * cpus)}
         spec = {"minMember": least, "queue": queue, "minResources": needs,
                 "minTaskMember": {"w": least}}  # fmt: skip
-        await self.store.create(POD_GROUP, {"metadata": {"name": name}, "spec": spec})
+        self.groups[name] = {"metadata": {"name": name}, "spec": spec}
+        await self.store.create(POD_GROUP, self.groups[name])
+
+    async def _again(self, number: int, _: int) -> None:
+        """A whole Job is restarted: its pods take their time to go."""
+        name = f"j{number}"
+        if name in self.gangs and not self.gangs[name].done:
+            await self._regroup(number, 0)
+            self.gangs[name].whole = False
+            for pod in await self.of(name):
+                await self.store.delete(POD, "default", pod)
+
+    async def _regroup(self, number: int, _: int) -> None:
+        """Somebody deletes a PodGroup; the controller makes it anew."""
+        name = f"j{number}"
+        if name in self.gangs and not self.gangs[name].done:
+            await self.store.delete(POD_GROUP, "default", name)
+            await self.settle()
+            await self.store.create(POD_GROUP, self.groups[name])
+
+    async def _gone(self, *_: int) -> None:
+        """What was to go is gone."""
+        for pod in (await self.store.list(POD)).items:
+            if not _stays(pod):
+                name = pod["metadata"]["name"]
+                await self.store.delete(POD, "default", name, grace_period_seconds=0)
 
     async def _pods(self, first: int, number: int) -> None:
         """Be the controller: some pods of admitted gangs that are not there are made."""
@@ -95,13 +135,15 @@ class Story:
             gang = self.gangs[name]
             there = await self.of(name)
             missing = [index for index in range(gang.size) if f"{name}-{index}" not in there]
-            if gang.done or await self.phase(name) in ("", "Pending"):
+            going = not all(map(_stays, there.values()))
+            if gang.done or going or await self.phase(name) in ("", "Pending"):
                 continue
             for index in missing[: number + 1]:
                 requests = {"cpu": str(gang.cpus)}
                 container = {"name": "main", "resources": {"requests": requests}}
                 metadata = {"name": f"{name}-{index}",
-                            "annotations": {GROUP_NAME: name, TASK_SPEC: "w"}}  # fmt: skip
+                            "annotations": {GROUP_NAME: name, TASK_SPEC: "w",
+                                            QUEUE_NAME: gang.queue}}  # fmt: skip
                 await self.store.create(
                     POD, {"metadata": metadata, "spec": {"containers": [container]}}
                 )
@@ -163,7 +205,7 @@ class Story:
     async def end_well(self) -> None:
         """Every gang comes to its end: none keeps another from it for ever."""
         for _ in range(4 * len(self.gangs) + 2):
-            for step in ("pods", "end"):
+            for step in ("gone", "pods", "end"):
                 await self.take(step, 0, 7)
         assert all(gang.done for gang in self.gangs.values())
 
@@ -172,8 +214,12 @@ def _takes_room(pod: Object) -> bool:
     return bool(pod["spec"].get("nodeName")) and pod["status"]["phase"] != "Succeeded"
 
 
+def _stays(pod: Object) -> bool:
+    return "deletionTimestamp" not in pod["metadata"]
+
+
 def _has_started(pod: Object) -> bool:
-    return bool(pod["spec"].get("nodeName"))
+    return bool(pod["spec"].get("nodeName")) and _stays(pod)
 
 
 @settings(max_examples=60, deadline=None)

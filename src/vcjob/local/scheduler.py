@@ -16,7 +16,7 @@ from vcjob.core.scheduling.amounts import Amounts
 from vcjob.core.scheduling.booked import BookedGang, BookedPod
 from vcjob.core.scheduling.gangs import DEFAULT_QUEUE, ROOT, QueueLimits, admissions
 from vcjob.core.scheduling.group_status import admitted, pending, progress, told
-from vcjob.core.scheduling.ledger import Ledger
+from vcjob.core.scheduling.ledger import Ledger, is_alone
 from vcjob.core.scheduling.machine_room import MachineRoom
 from vcjob.core.scheduling.places import OneMachine, Wait, shortage
 from vcjob.core.scheduling.requests import new_queue, queue_limits
@@ -128,7 +128,7 @@ class Scheduler:
         to_bind, books.to_bind = books.to_bind, {}
         for key in books.by_urgency(to_bind, self._classes):
             if key in books.gangs:
-                await self._bind(books.gangs[key])
+                await self._bind(key, books.gangs[key])
         changed, books.changed = books.changed, {}
         for key in changed:
             if key in books.gangs:
@@ -157,9 +157,13 @@ class Scheduler:
             return None
         return pending(wait, self._clock())
 
-    async def _bind(self, gang: BookedGang) -> None:
+    async def _bind(self, key: Key, gang: BookedGang) -> None:
         """Bind the pods of a gang, if it may start and all of its minimum is there."""
         if gang.waits or (gang.group is not None and not gang.is_complete()):
+            return
+        if gang.group is None and not is_alone(key):
+            for pod in list(gang.unbound.values()):
+                await self._tell(pod, f"its PodGroup {key[1]} is not there")
             return
         provided_for = gang.provided_for()
         queue = None if gang.group is None else gang.queue

@@ -402,6 +402,57 @@ def test_a_pod_that_was_deleted_keeps_its_place_for_the_one_made_anew() -> None:
     play(scenario)
 
 
+def test_pods_that_are_still_ending_keep_their_room_so_that_no_gang_starts_in_part() -> None:
+    async def scenario(machine: Machine) -> None:
+        await machine.gang("first", 4, needs={"cpu": "4"})
+        for number in range(4):
+            await machine.pod(f"f{number}", "first", {"cpu": "1"})
+        await machine.gang("next", 2, needs={"cpu": "2"})
+        await machine.store.delete(POD_GROUP, "default", "first")  # as a restart of all does
+        for number in range(4):
+            await machine.store.delete(POD, "default", f"f{number}")
+        await machine.gang("first", 4, needs={"cpu": "4"})
+        for gone in range(2):
+            assert await machine.phase("next") == "Pending"
+            await machine.store.delete(POD, "default", f"f{gone}", grace_period_seconds=0)
+            await machine.settle()
+        assert await machine.phase("next") == "Inqueue"
+
+    play(scenario)
+
+
+def test_a_gang_whose_pod_group_was_deleted_goes_on_in_the_room_that_its_pods_have() -> None:
+    async def scenario(machine: Machine) -> None:
+        await machine.queue("q", capability={"cpu": "4"})
+        await machine.gang("all", 4, needs={"cpu": "4"}, queue="q")
+        for number in range(4):
+            await machine.pod(f"a{number}", "all", {"cpu": "1"})
+        await machine.gang("next", 1, needs={"cpu": "1"})
+        await machine.store.delete(POD_GROUP, "default", "all")
+        await machine.settle()
+        await machine.gang("all", 4, needs={"cpu": "4"}, queue="q")
+        assert await machine.phase("all") == "Running"
+        assert await machine.phase("next") == "Pending"
+
+    play(scenario)
+
+
+def test_pods_whose_pod_group_was_deleted_before_all_were_there_wait_for_it() -> None:
+    async def scenario(machine: Machine) -> None:
+        await machine.gang("lc", 2, needs={"cpu": "2"})
+        await machine.pod("lc-0", "lc", {"cpu": "1"})
+        await machine.store.delete(POD_GROUP, "default", "lc")
+        await machine.settle()
+        assert await machine.bound() == set()
+        told = (await machine.store.get(POD, "default", "lc-0"))["status"]["conditions"][-1]
+        assert told["message"] == "its PodGroup lc is not there"
+        await machine.gang("lc", 2, needs={"cpu": "2"})
+        await machine.pod("lc-1", "lc", {"cpu": "1"})
+        assert await machine.bound() == {"lc-0", "lc-1"}
+
+    play(scenario)
+
+
 def test_in_a_queue_in_order_pods_beyond_a_minimum_wait_for_gangs_and_nobody_for_one_gone() -> None:
     async def scenario(machine: Machine) -> None:
         await machine.queue("q", dequeueStrategy="fifo", capability={"cpu": "3"})

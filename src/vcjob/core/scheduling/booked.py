@@ -9,7 +9,7 @@ from itertools import islice
 import msgspec
 
 from vcjob.api.types import Key, Object
-from vcjob.core.scheduling.amounts import NOTHING, Amounts, add
+from vcjob.core.scheduling.amounts import NOTHING, Amounts, add, less
 from vcjob.core.scheduling.gangs import DEFAULT_QUEUE
 
 _ZERO = Fraction(0)
@@ -64,7 +64,8 @@ class Vacancy(msgspec.Struct, frozen=True):
 
 @dataclass
 class BookedGang:
-    """A gang and its pods; ``group`` is None while only pods of it are known.
+    """A gang and its pods; ``group`` is None while only pods of it are known, whose
+    ``former_queue`` is then where they take room.
 
     ``of_task`` counts the pods that are there to stay, by task, ``standing`` those of them that
     have started, and ``let_go`` those that may but have not. ``refused`` are the latter that the
@@ -75,6 +76,7 @@ class BookedGang:
     """
 
     group: Object | None = None
+    former_queue: str = ""
     minimum: Amounts = field(default_factory=lambda: NOTHING)
     pods: dict[str, BookedPod] = field(default_factory=dict)
     unbound: dict[str, BookedPod] = field(default_factory=dict)
@@ -114,8 +116,8 @@ class BookedGang:
 
     @property
     def queue(self) -> str:
-        """The name of its queue."""
-        return self._spec.get("queue") or DEFAULT_QUEUE
+        """The name of its queue; without a PodGroup that which its pods came from."""
+        return self._spec.get("queue") or (not self.group and self.former_queue) or DEFAULT_QUEUE
 
     @property
     def asks(self) -> tuple[object, ...]:
@@ -146,10 +148,11 @@ class BookedGang:
     def holds(self) -> Amounts:
         """What it takes of a machine: its minimum from admission until that has started.
 
-        Later that is what is bound, and the places of pods that are made anew.
+        Later that is what is bound, and the places of pods that are made anew. Pods that are bound
+        although it waits are of an earlier attempt, or of a PodGroup that somebody deleted.
         """
         if self.waits:
-            return NOTHING
+            return self.bound
         if self.phase == "Inqueue":
             names = self.minimum.keys() | self.bound.keys()
             return {
@@ -163,6 +166,16 @@ class BookedGang:
         for vacancy in places.values():
             add(total, vacancy.requests)
         return total
+
+    def needs(self) -> Amounts:
+        """What it needs to be admitted: its minimum without what it has already and keeps."""
+        if not self.standing.total():
+            return self.minimum
+        has: dict[str, Fraction] = {}
+        for pod in self.pods.values():
+            if pod.is_standing and not pod.is_finished:
+                add(has, pod.requests)
+        return less(self.minimum, has)
 
     def provided_for(self) -> set[str]:
         """The UIDs of those of its pods that room is held for and that are not bound yet."""

@@ -6,7 +6,7 @@ Each change of an object is entered in constant time, whatever the number of pod
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
 
-from vcjob.api.names import GROUP_NAME, TASK_SPEC
+from vcjob.api.names import GROUP_NAME, QUEUE_NAME, TASK_SPEC
 from vcjob.api.types import Key, Object, key_of
 from vcjob.core.scheduling.amounts import add
 from vcjob.core.scheduling.booked import BookedGang, BookedPod, Vacancy, version_of
@@ -14,6 +14,9 @@ from vcjob.core.scheduling.places import Gang
 from vcjob.core.scheduling.priorities import priority_of
 from vcjob.core.scheduling.requests import amounts_of, pod_requests
 from vcjob.core.times import seconds_of
+
+_ALONE = "pod/"
+"""How keys begin of pods that name no gang; no name of an object has a slash."""
 
 
 class Ledger:
@@ -47,6 +50,7 @@ class Ledger:
         phase, asked, waited = gang.phase, gang.asks, gang.waits
         if old is None or gone or old["metadata"]["uid"] != group["metadata"]["uid"]:
             gang.vacated.clear()
+        gang.former_queue = gang.queue if gone else ""
         gang.group = None if gone else group
         gang.minimum = amounts_of((group.get("spec") or {}).get("minResources"))
         self.waiting.pop(key, None)
@@ -73,9 +77,11 @@ class Ledger:
     def enter_pod(self, pod: Object, *, gone: bool = False) -> None:
         """A pod as it is now, or as it last was."""
         metadata = pod["metadata"]
-        group = (metadata.get("annotations") or {}).get(GROUP_NAME) or f"pod/{metadata['name']}"
+        group = (metadata.get("annotations") or {}).get(GROUP_NAME) or f"{_ALONE}{metadata['name']}"
         key = (metadata.get("namespace", ""), group)
         gang = self.gangs.setdefault(key, BookedGang())
+        if gang.group is None and not gang.former_queue:
+            gang.former_queue = (metadata.get("annotations") or {}).get(QUEUE_NAME, "")
         old = gang.pods.get(metadata["uid"])
         if old and old.version > version_of(pod):
             return
@@ -123,7 +129,7 @@ class Ledger:
                 metadata["uid"],
                 metadata["name"],
                 booked.queue,
-                booked.minimum,
+                booked.needs(),
                 priority_of(spec.get("priorityClassName"), classes),
                 seconds_of(metadata.get("creationTimestamp", "")) or 0.0,
             )
@@ -208,6 +214,11 @@ class Ledger:
             del self.gangs[key]
             self.changed.pop(key, None)
             self.to_bind.pop(key, None)
+
+
+def is_alone(key: Key) -> bool:
+    """Whether what is booked under a key is a pod of no gang."""
+    return key[1].startswith(_ALONE)
 
 
 def _takes_room(pod: BookedPod) -> bool:

@@ -59,7 +59,12 @@ def test_when_the_minimum_is_there(
 
 @pytest.mark.parametrize(
     ("phase", "holds"),
-    [("Pending", {}), (None, {}), ("Inqueue", {"cpu": 2, "memory": 5}), ("Running", {"cpu": 2})],
+    [
+        ("Pending", {"cpu": 2}),
+        (None, {"cpu": 2}),
+        ("Inqueue", {"cpu": 2, "memory": 5}),
+        ("Running", {"cpu": 2}),
+    ],
 )
 def test_a_gang_holds_its_minimum_from_admission_to_start_then_what_is_bound(
     phase: str | None, holds: dict[str, int]
