@@ -80,7 +80,8 @@ def _certificate(
     cluster: Cluster, options: WebhookOptions, readiness: Readiness, clock: Clock
 ) -> OwnCertificate | GivenCertificate:
     if options.certificate and options.key:
-        return GivenCertificate(options.certificate, options.key, readiness, clock)
+        host = f"{options.service}.{options.namespace}.svc"
+        return GivenCertificate(options.certificate, options.key, host, readiness, clock)
     return OwnCertificate(cluster, options.namespace, options.service, readiness, clock)
 
 

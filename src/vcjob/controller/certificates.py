@@ -132,10 +132,11 @@ def read_certificate(pem: bytes) -> "x509.Certificate":
 def read_certificates(pem: bytes) -> list["x509.Certificate"]:
     """All certificates of a PEM text, one at least; raises UnusableCertificate."""
     from cryptography import x509
+    from cryptography.exceptions import UnsupportedAlgorithm
 
     try:
         return x509.load_pem_x509_certificates(pem)
-    except ValueError as error:
+    except (ValueError, x509.InvalidVersion, UnsupportedAlgorithm) as error:
         raise UnusableCertificate("there is no certificate in PEM") from error
 
 
@@ -152,18 +153,29 @@ def names_of(certificate: "x509.Certificate") -> set[str]:
 
     try:
         extension = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName)
-    except (x509.ExtensionNotFound, ValueError):
+    except (
+        ValueError,
+        x509.DuplicateExtension,
+        x509.ExtensionNotFound,
+        x509.UnsupportedGeneralNameType,
+    ):
         return set()
     return {str(name.value) for name in extension.value}
 
 
+def is_for(certificate: "x509.Certificate", host: str) -> bool:
+    """Whether clients that call a server by this host name take the certificate for its own."""
+    within = host.partition(".")[2]
+    return not names_of(certificate).isdisjoint({host, f"*.{within}"})
+
+
 def is_signed_by(certificate: "x509.Certificate", authority: "x509.Certificate") -> bool:
     """Whether it was the authority that signed the certificate."""
-    from cryptography.exceptions import InvalidSignature
+    from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 
     try:
         certificate.verify_directly_issued_by(authority)
-    except (InvalidSignature, ValueError, TypeError):
+    except (InvalidSignature, UnsupportedAlgorithm, ValueError, TypeError):
         return False
     return True
 

@@ -49,6 +49,26 @@ def test_only_its_own_authority_has_signed_it(made: Made, other: Made) -> None:
     assert not is_signed_by(certificate, read_certificate(other.authority))
 
 
+def test_an_authority_of_an_unknown_kind_has_signed_nothing(made: Made) -> None:
+    strange = changed(
+        made.authority, bytes.fromhex("2a8648ce3d0201"), bytes.fromhex("2a8648ce3d027f")
+    )
+    assert not is_signed_by(read_certificate(made.certificate), read_certificate(strange))
+
+
+def test_a_certificate_of_an_unknown_version_is_said(made: Made) -> None:
+    strange = changed(made.certificate, bytes.fromhex("a003020102"), bytes.fromhex("a003020109"))
+    with pytest.raises(UnusableCertificate, match="no certificate in PEM"):
+        read_certificate(strange)
+
+
+def changed(certificate: bytes, before: bytes, after: bytes) -> bytes:
+    """A certificate with other bytes in it."""
+    encoded = ssl.PEM_cert_to_DER_cert(certificate.decode())
+    assert before in encoded
+    return ssl.DER_cert_to_PEM_cert(encoded.replace(before, after, 1)).encode()
+
+
 def test_several_authorities_are_one_text(made: Made, other: Made) -> None:
     both = made.authority + other.authority
     assert as_pem(read_certificates(both)) == both
