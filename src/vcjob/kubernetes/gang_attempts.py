@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from vcjob.api.types import Key
 from vcjob.controller.backing_off import pause_after
 from vcjob.controller.clock import Clock
-from vcjob.controller.cluster import ClusterError, Conflict, NotFound
+from vcjob.controller.cluster import ClusterError, Conflict, Forbidden, Invalid, NotFound
 
 FIRST_PAUSE_SECONDS = 1.0
 LONGEST_PAUSE_SECONDS = 60.0
@@ -30,10 +30,12 @@ class Attempts:
 
     Args:
         clock: the time.
+        refused: gets a gang and why something about it was refused, as somebody has to act.
     """
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, refused: Callable[[Key, str], Awaitable[None]]) -> None:
         self._clock = clock
+        self._refused = refused
         self._jitter = random.Random()
         self._failed: dict[tuple[Key, str], _Failed] = {}
 
@@ -42,7 +44,7 @@ class Attempts:
     ) -> None:
         """Do something about a gang, unless the same has failed a moment ago.
 
-        ``what`` tells it from other things that are done about gangs. A failure is logged, once as
+        ``what`` tells it from other things that are done about gangs. A failure is told once as
         long as it stays the same.
         """
         failed = self._failed.get((key, what), _Failed())
@@ -55,6 +57,8 @@ class Attempts:
         except ClusterError as error:
             if str(error) != failed.told:
                 _log.warning("gang %s/%s: %s", *key, error)
+                if isinstance(error, Forbidden | Invalid):
+                    await self._refused(key, str(error))
             times = failed.times + 1
             pause = pause_after(
                 times, self._jitter, first=FIRST_PAUSE_SECONDS, longest=LONGEST_PAUSE_SECONDS

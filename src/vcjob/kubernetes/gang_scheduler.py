@@ -79,7 +79,7 @@ class GangScheduler:
         )
         self._setbacks = Setbacks(grace)
         self._undone = Undone()
-        self._attempts = Attempts(self._clock)
+        self._attempts = Attempts(self._clock, self._tell_refused)
         self._clearing: set[Key] = set()
         self._deleted: set[str] = set()
         self._told_at: dict[str, float] = {}
@@ -236,6 +236,11 @@ class GangScheduler:
             return None
         self._told_at[gang.uid] = now
         return pending(wait, now, group)
+
+    async def _tell_refused(self, key: Key, why: str) -> None:
+        if group := self._books.ledger.group_of(key):
+            event = Told("Warning", "Refused", f"what is decided cannot be carried out: {why}")
+            await self._writer.tell(group, event, self._clock.now())
 
     async def _let_go(self, gang: BookedGang, leftover: Leftover) -> None:
         """Take our gate off the pods of a gang that may start now."""

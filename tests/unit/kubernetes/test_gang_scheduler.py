@@ -849,6 +849,9 @@ def test_writes_that_are_refused_are_tried_again_ever_more_seldom(kind: Kind) ->
             await world.advance(3)
             await world.foreign(f"other-{number}", "node-0", "0")
         assert refusing.refused < 20
+        said = [(one["reason"], one["count"], one["message"])
+                for one in (await world.store.list(EVENT)).items]  # fmt: skip
+        assert said == [("Refused", 1, "what is decided cannot be carried out: no right")]
         refusing.kind = None
         await world.advance(60)
         await world.pods("lc")
