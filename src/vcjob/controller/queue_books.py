@@ -94,6 +94,7 @@ class QueueBooks:
 
     def _put_command(self, command: Object) -> None:
         target, key = command.get("target") or {}, key_of(command)
+        self.drop(COMMAND, key)
         if target.get("kind") != QUEUE.kind or target.get("apiVersion") != QUEUE.api_version:
             return
         name = target.get("name") or ""

@@ -1,19 +1,21 @@
 """What users do to Jobs, and what becomes of them: what no recording shows."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-from end_to_end.mirror import WATCHED
+from end_to_end.mirror import PATIENCE_SECONDS, WATCHED
 from end_to_end.operating import Operating
 from end_to_end.recording import phases, said, seen
 from end_to_end.target import Target
 from end_to_end.together import Told, tell_together
 from end_to_end.world import World
 
-from vcjob.api.kinds import CONFIG_MAP, EVENT, JOB, POD
+from vcjob.api.kinds import COMMAND, CONFIG_MAP, EVENT, JOB, POD, QUEUE
 from vcjob.api.names import SUSPEND
 from vcjob.api.types import Object
+from vcjob.cli.following import changes
 
 Story = Callable[[World], Awaitable[None]]
 
@@ -186,6 +188,49 @@ async def what_waits_for_its_gang_has_no_pod(world: World) -> None:
     await world.phase("lc", "Running")
 
 
+async def a_queue_is_closed_while_a_job_is_in_it_and_opened_again(world: World) -> None:
+    name = world.namespace  # Queues are in no namespace
+    made = await world.create(QUEUE, {"metadata": {"name": name}, "spec": {"parent": "root"}})
+    try:
+        await state_of(world, name, "Open")
+        await start(world, job(queue=name))
+        for action, state in (("CloseQueue", "Closing"), ("OpenQueue", "Open"),
+                              ("CloseQueue", "Closing")):  # fmt: skip
+            await operate(world, made, action)
+            await state_of(world, name, state)
+        for pod in ("lc-worker-0", "lc-worker-1"):
+            await world.end_pod(pod)
+        await world.phase("lc", "Completed")
+        await state_of(world, name, "Closed")
+        assert not (await world.cluster.list(COMMAND, world.namespace)).items
+    finally:
+        await world.delete(QUEUE, "", name)
+
+
+async def operate(world: World, queue: Object, action: str) -> None:
+    """What ``vcctl queue operate`` does."""
+    metadata = queue["metadata"]
+    target = {"apiVersion": QUEUE.api_version, "kind": QUEUE.kind, "name": metadata["name"],
+              "uid": metadata["uid"], "controller": True, "blockOwnerDeletion": True}  # fmt: skip
+    await world.create(
+        COMMAND,
+        {
+            "metadata": {"generateName": f"{metadata['name']}-", "ownerReferences": [target]},
+            "action": action,
+            "target": target,
+        },
+    )
+
+
+async def state_of(world: World, queue: str, state: str) -> None:
+    """Wait until a Queue is in a state."""
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        async for _, obj in changes(world.cluster, QUEUE):
+            there = (obj.get("status") or {}).get("state")
+            if (obj["metadata"]["name"], there) == (queue, state):
+                return
+
+
 STORIES: dict[str, Story] = {
     **{f"{event}-{action}": reaction(event, action, phase) for event, action, phase in REACTIONS},
     **{f"order-{action}": order(action, phase) for action, phase in ORDERS},
@@ -194,6 +239,7 @@ STORIES: dict[str, Story] = {
     "deleted": a_deleted_job_takes_along_all_it_had,
     "suspended": an_annotation_suspends_and_lets_go_on,
     "scaled": a_job_grows_and_shrinks,
+    "queue": a_queue_is_closed_while_a_job_is_in_it_and_opened_again,
     "gang": what_waits_for_its_gang_has_no_pod,
 }
 
