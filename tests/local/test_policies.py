@@ -11,7 +11,7 @@ import pytest
 from cli_runs import job, task
 
 from vcjob.api.kinds import COMMAND, CONFIG_MAP, JOB, POD
-from vcjob.api.names import SUSPEND
+from vcjob.api.names import MINIMUM_FIRST, SUSPEND, UNCOUNTED_EVENTS
 from vcjob.api.types import Object
 from vcjob.controller.cluster import EventType
 from vcjob.local.engine import LocalEngine
@@ -41,8 +41,12 @@ class Jobs:
         self._more = asyncio.Event()
         engine.on_line = self._on_line
 
-    async def create(self, *tasks: Object, **spec: Any) -> None:
-        [created] = await self.engine.submit([job("demo", *tasks, **spec)])
+    async def create(
+        self, *tasks: Object, annotations: dict[str, str] | None = None, **spec: Any
+    ) -> None:
+        made = job("demo", *tasks, **spec)
+        made["metadata"]["annotations"] = annotations or {}
+        [created] = await self.engine.submit([made])
         self.uid = created["metadata"]["uid"]
 
     async def until(self, holds: Callable[[EventType, Object], object]) -> Object:
@@ -271,5 +275,54 @@ def test_a_job_in_order_ends_with_enough_successes_and_is_cleaned_up_in_time(pla
         assert status["succeeded"] == 1
         await jobs.until(lambda event, _: event is EventType.DELETED)
         assert not (await jobs.engine.cluster.list(POD)).items
+
+    play(story)
+
+
+def test_evictions_that_are_not_counted_use_up_no_retry_and_failures_do(play: Play) -> None:
+    policies = [{"event": event, "action": "RestartPod"} for event in ("PodEvicted", "PodFailed")]
+    third_fails = "[ $(wc -l < /starts/demo-worker-0) -lt 3 ] || exit 3; "
+
+    async def story(jobs: Jobs) -> None:
+        await jobs.create(
+            task("worker", sh(third_fails + FOREVER)),
+            annotations={UNCOUNTED_EVENTS: "PodEvicted"},
+            maxRetry=1,
+            policies=policies,
+        )
+        for evictions in (1, 2):
+            await jobs.started(evictions)
+            await jobs.engine.cluster.delete(POD, "default", "demo-worker-0")
+        status = await jobs.reach("Failed")
+        assert jobs.starts() == {"worker-0": 3}
+        assert status["retryCount"] == 3
+        assert "exit code 3" in status["state"]["message"]
+
+    play(story)
+
+
+def test_with_the_minimum_first_others_are_made_once_it_runs(play: Play) -> None:
+    lead = task("lead", sh("cat /given/word; " + WAIT_FOR_ALL.replace("5", "3")))
+    pod = lead["template"]["spec"]
+    pod["volumes"] = [{"name": "given", "configMap": {"name": "late"}}]
+    pod["containers"][0]["volumeMounts"] = [{"name": "given", "mountPath": "/given"}]
+    others = task("other", sh(""), replicas=2, minAvailable=0)
+
+    async def story(jobs: Jobs) -> None:
+        await jobs.create(lead, others, annotations={MINIMUM_FIRST: "true"}, minAvailable=1)
+
+        def two_wait_for_one(_: EventType, obj: Object) -> bool:
+            status = obj.get("status") or {}
+            told = status.get("state", {}).get("message", "")
+            return status.get("pending") == 1 and f"({MINIMUM_FIRST}): 2 of task other" in told
+
+        await jobs.until(two_wait_for_one)
+        pods = (await jobs.engine.cluster.list(POD)).items
+        assert [pod["metadata"]["name"] for pod in pods] == ["demo-lead-0"]
+        metadata = {"name": "late", "namespace": "default"}
+        late = {"metadata": metadata, "data": {"word": "here it is"}}
+        await jobs.engine.cluster.create(CONFIG_MAP, late)
+        await jobs.reach("Completed")
+        assert jobs.starts() == {"lead-0": 1, "other-0": 1, "other-1": 1}
 
     play(story)
