@@ -481,6 +481,7 @@ def test_a_plugin_that_cannot_work_is_named_until_the_job_is_put_right(
         (NETWORK_POLICY, "lc"),
         (SECRET, "lc-ssh"),
         (POD, "lc-worker-1"),
+        (PERSISTENT_VOLUME_CLAIM, "lc-data"),
     ],
     ids=lambda value: getattr(value, "kind", ""),
 )
@@ -493,7 +494,9 @@ def test_a_name_that_is_taken_is_told_and_waited_for_and_disturbs_no_other_job(
     async def story(world: Simulation) -> None:
         spec = {"containers": [{"name": "main", "image": "none"}]} if kind == POD else {}
         theirs = await world.store.create(kind, {"metadata": {"name": name}, "spec": spec})
-        await world.create_job(job(plugins={"svc": [], "ssh": []}))
+        claim = {"accessModes": ["ReadWriteOnce"]}
+        volume = {"mountPath": "/data", "volumeClaimName": "lc-data", "volumeClaim": claim}
+        await world.create_job(job(plugins={"svc": [], "ssh": []}, volumes=[volume]))
         await world.settle()
         await world.admit()
         await world.advance(100)
@@ -506,6 +509,38 @@ def test_a_name_that_is_taken_is_told_and_waited_for_and_disturbs_no_other_job(
         assert await world.phase("lc") == "Running"
 
     simulated(story, controller_options=options)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [(CONFIG_MAP, "lc-svc"), (SERVICE, "lc"), (NETWORK_POLICY, "lc"), (SECRET, "lc-ssh")],
+    ids=lambda value: getattr(value, "kind", ""),
+)
+def test_a_name_that_somebody_takes_from_a_job_that_runs_keeps_nothing_from_running(
+    kind: Kind, name: str
+) -> None:
+    """What is missing is made once the name is free, and before the pods of another attempt."""
+
+    async def story(world: Simulation) -> None:
+        evicted = [{"event": "PodEvicted", "action": "RestartJob"}]
+        await world.run_job(job(plugins={"svc": [], "ssh": []}, policies=evicted))
+        await world.store.delete(kind, "default", name)
+        theirs = await world.store.create(kind, {"metadata": {"name": name}})
+        await world.settle()
+        state = (await world.status("lc"))["state"]
+        assert (state["phase"], state["reason"]) == ("Running", "NameTaken")
+        assert await world.pod_names() == ["lc-worker-0", "lc-worker-1"]
+        await world.delete_pod("lc-worker-0")
+        await world.settle()
+        assert await world.pod_names() == []
+        assert await world.store.get(kind, "default", name) == theirs
+        await world.store.delete(kind, "default", name)
+        await world.settle()
+        await world.run_all()
+        status = await world.status("lc")
+        assert (status["state"]["phase"], status["retryCount"]) == ("Running", 1)
+
+    simulated(story, controller_options={"of_others": True})
 
 
 def elastic(**spec: Any) -> Object:
