@@ -63,7 +63,7 @@ def _priority_class(ctx: click.Context, parameter: click.Parameter, value: str) 
 )
 @click.option("--namespace", default=NAMESPACE, show_default=True, metavar="NAME",
               callback=namespace_option, help="Where vcjob itself runs.")  # fmt: skip
-@click.option("--namespaces", default="", metavar="A,B", callback=namespaces_option,
+@click.option("--namespaces", metavar="A,B", callback=namespaces_option,
               help="Look after the Jobs of these namespaces only, with Roles there.")  # fmt: skip
 @click.option("--image", default=f"vcjob:{__version__}", show_default=True, metavar="IMAGE",
               callback=_image, help="The image made from the Dockerfile.")  # fmt: skip

@@ -6,11 +6,13 @@ from vcjob.api.validation import dns_1123_label
 
 
 def namespaces_option(
-    ctx: click.Context, parameter: click.Parameter, value: str
+    ctx: click.Context, parameter: click.Parameter, value: str | None
 ) -> tuple[str, ...]:
-    """A callback of options: names separated by commas, each once."""
+    """A callback of options: names separated by commas, each once; without the option none."""
+    if value is None:
+        return ()
     names = tuple(dict.fromkeys(name.strip() for name in value.split(",") if name.strip()))
-    if value and not names:  # an empty tuple means all namespaces: nobody asked for that
+    if not names:  # an empty tuple means all namespaces: nobody asked for that
         raise click.BadParameter(f'"{value}" names no namespace', ctx, parameter)
     for name in names:
         if wrong := dns_1123_label(name):

@@ -37,7 +37,7 @@ def _finite(ctx: click.Context, parameter: click.Parameter, value: float) -> flo
     "waited for, and told by /readyz. docs/operator.md tells how to install it."
 )
 @server_options
-@click.option("--namespaces", default="", metavar="A,B", callback=namespaces_option,
+@click.option("--namespaces", metavar="A,B", callback=namespaces_option,
               help="Look after the Jobs of these namespaces only.")  # fmt: skip
 @click.option("--scheduler", type=click.Choice(_SCHEDULERS), default="auto", show_default=True,
               help="Who admits gangs: Volcano's scheduler, or the operator (builtin). auto looks "

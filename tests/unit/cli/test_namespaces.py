@@ -12,11 +12,11 @@ from vcjob.cli.webhook import webhook
 _PARAMETER = click.Option(["--namespaces"])
 
 
-def _named(value: str) -> tuple[str, ...]:
+def _named(value: str | None) -> tuple[str, ...]:
     return namespaces_option(click.Context(click.Command("operator")), _PARAMETER, value)
 
 
-@pytest.mark.parametrize("value", [",", ",,", " ", " , "])
+@pytest.mark.parametrize("value", ["", ",", ",,", " ", " , "])
 def test_a_list_without_a_name_does_not_mean_all_namespaces(value: str) -> None:
     with pytest.raises(click.BadParameter, match="names no namespace"):
         _named(value)
@@ -24,7 +24,7 @@ def test_a_list_without_a_name_does_not_mean_all_namespaces(value: str) -> None:
 
 def test_names_are_taken_once_and_nothing_given_means_all() -> None:
     assert _named("a, b,a,") == ("a", "b")
-    assert _named("") == ()
+    assert _named(None) == ()
 
 
 @pytest.mark.parametrize(
