@@ -21,7 +21,8 @@ from vcjob.controller.cluster import (
     NotFound,
 )
 from vcjob.controller.parallel import for_each
-from vcjob.controller.records import Record, Records
+from vcjob.controller.record import Record
+from vcjob.controller.records import Records
 from vcjob.core.blueprint import Blueprint
 from vcjob.core.facts import PodFacts, pod_facts
 from vcjob.core.observed import Slot

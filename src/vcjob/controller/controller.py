@@ -20,8 +20,9 @@ from vcjob.controller.log_context import current_job
 from vcjob.controller.observers import Observers
 from vcjob.controller.preparing import CheckPod, Preparer, no_problems
 from vcjob.controller.queues import QueueKeeper
+from vcjob.controller.record import Record
 from vcjob.controller.recorder import record_event
-from vcjob.controller.records import Record, Records
+from vcjob.controller.records import Records
 from vcjob.controller.repair_pace import contested
 from vcjob.controller.work_queue import WorkQueue
 from vcjob.core.draft import Told

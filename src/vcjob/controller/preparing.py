@@ -6,7 +6,8 @@ from vcjob.api.problems import Problem, errors, format_path, sentence
 from vcjob.api.types import Job, MalformedObject, Object
 from vcjob.controller.key_pairs import stored_pairs
 from vcjob.controller.reading import without_templates
-from vcjob.controller.records import Record, Records
+from vcjob.controller.record import Record
+from vcjob.controller.records import Records
 from vcjob.core.actions import FINAL
 from vcjob.core.annotations import IGNORED, is_read_here
 from vcjob.core.blueprint import Blueprint

@@ -6,7 +6,6 @@ Records are found by the Job's UID, so that a namesake's leftovers are never tak
 import logging
 import math
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
 
 from vcjob.api.defaults import Requires, requires_nothing
 from vcjob.api.kinds import (
@@ -19,63 +18,20 @@ from vcjob.api.kinds import (
     QUEUE,
     Kind,
 )
-from vcjob.api.types import Job, Object, key_of
+from vcjob.api.types import Object, key_of
 from vcjob.controller.cluster import EventType
 from vcjob.controller.departed import Departed
 from vcjob.controller.queue_books import KINDS as ABOUT_QUEUES
 from vcjob.controller.queue_books import QueueBooks
 from vcjob.controller.reading import read_job, read_status
-from vcjob.controller.repair_pace import RepairPace
-from vcjob.controller.status_pace import StatusPace
-from vcjob.core.blueprint import Blueprint
-from vcjob.core.draft import Told
+from vcjob.controller.record import Record
 from vcjob.core.facts import PodFacts, pod_facts
-from vcjob.core.observed import Observed, Slot
-from vcjob.core.reasons import Trouble
-from vcjob.plugins.base import KeyPair
+from vcjob.core.observed import Slot
 
 Name = tuple[Kind, str, str]
 """An object's kind, namespace and name."""
 
 _log = logging.getLogger(__name__)
-
-
-@dataclass
-class Record:
-    """One Job. ``obj`` and ``job`` are None until it has been seen, and again once it is gone.
-
-    ``malformed`` is why it cannot be read as a whole. ``removing`` are UIDs of pods that we asked
-    to delete and that do not show it yet. ``trouble`` is what the last attempt failed for, to be
-    tried again at ``retry_at``; ``attempts`` counts those that failed for trouble, ``failures``
-    other failures in a row. ``key_pairs`` are those made for the Job or found, by name.
-    ``warned`` are the warnings that were told. ``pace`` is how often its status may be written,
-    ``repairs`` how often its objects may be put right.
-    """
-
-    uid: str
-    obj: Object | None = None
-    job: Job | None = None
-    malformed: str = ""
-    observed: Observed = field(default_factory=Observed)
-    owned: dict[tuple[Kind, str], Object] = field(default_factory=dict)
-    group: Object | None = None
-    commands: dict[str, Object] = field(default_factory=dict)
-    removing: dict[Slot, str] = field(default_factory=dict)
-    blueprint: Blueprint | None = None
-    blueprint_of: tuple[object, str] = ((), "")
-    warned: frozenset[Told] = frozenset()
-    key_pairs: dict[str, KeyPair] = field(default_factory=dict)
-    trouble: Trouble | None = None
-    retry_at: float = 0.0
-    attempts: int = 0
-    failures: int = 0
-    pace: StatusPace = field(default_factory=StatusPace)
-    repairs: RepairPace = field(default_factory=RepairPace)
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether nothing is known any more."""
-        return not (self.obj or self.observed.pods or self.owned or self.group or self.commands)
 
 
 class Records:
