@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-from vcjob.admission.configurations import CONFIGURATION_NAME, with_authority
+from vcjob.admission.configurations import CONFIGURATION_NAME, leads_to, with_authority
 from vcjob.admission.rotation import Kept, data_of, decide, expiry, is_usable, kept_of
 from vcjob.api.kinds import (
     MUTATING_WEBHOOK_CONFIGURATION,
@@ -172,34 +172,47 @@ class OwnCertificate:
         )
 
     async def _tell(self, kept: Kept) -> None:
-        """Have both configurations hold the authorities; says so when one is not there."""
-        missing = []
+        """Have both configurations hold the authorities; says so when that is of no use."""
+        missing, elsewhere = [], []
         changed = self._known != kept.authorities
         for kind in _CONFIGURATIONS:
             try:
-                changed |= await self._tell_in(kind, kept)
+                configuration, written = await self._tell_in(kind, kept)
             except NotFound:
                 missing.append(kind.kind)
+                continue
+            changed |= written
+            if not leads_to(configuration, self._namespace, self._service):
+                elsewhere.append(kind.kind)
         if changed:
             self._known, self._known_since = kept.authorities, self._clock.now()
-        if missing:
-            self._readiness.meet(
-                CONFIGURATIONS,
-                f"there is no {' and no '.join(missing)} {CONFIGURATION_NAME}: API servers do not "
-                "ask this webhook; vcjob manifests prints them",
-                warn=True,
-            )
-        else:
-            self._readiness.meet(CONFIGURATIONS)
+        self._tell_of_use(missing, elsewhere)
 
-    async def _tell_in(self, kind: Kind, kept: Kept) -> bool:
-        """Whether something had to be written."""
+    def _tell_of_use(self, missing: list[str], elsewhere: list[str]) -> None:
+        wrong = []
+        if missing:
+            wrong.append(f"there is no {' and no '.join(missing)} {CONFIGURATION_NAME}")
+        if elsewhere:
+            wrong.append(
+                f"nothing in the {' and the '.join(elsewhere)} {CONFIGURATION_NAME} leads to the "
+                f"Service {self._namespace}/{self._service}"
+            )
+        said = (
+            f"{' and '.join(wrong)}: API servers do not ask this webhook; vcjob manifests prints "
+            "them"
+            if wrong
+            else ""
+        )
+        self._readiness.meet(CONFIGURATIONS, said, warn=bool(wrong))
+
+    async def _tell_in(self, kind: Kind, kept: Kept) -> tuple[Object, bool]:
+        """The configuration, and whether something had to be written."""
         authority = base64.b64encode(kept.authorities).decode()
         for _ in range(_ATTEMPTS):
             configuration = await self._cluster.get(kind, "", CONFIGURATION_NAME)
             webhooks = with_authority(configuration, authority, self._namespace, self._service)
             if webhooks is None:
-                return False
+                return configuration, False
             version = configuration["metadata"]["resourceVersion"]
             patch = {"webhooks": webhooks}
             try:
@@ -209,7 +222,7 @@ class OwnCertificate:
             except Conflict:
                 continue
             _log.info("%s %s: caBundle written", kind, CONFIGURATION_NAME)
-            return True
+            return configuration, True
         raise Conflict(f"the {kind} {CONFIGURATION_NAME} is changed by somebody all the time")
 
     def _show(self, kept: Kept) -> None:

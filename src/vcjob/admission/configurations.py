@@ -108,16 +108,25 @@ def with_authority(
     authority (base64 of PEM) already.
     """
     webhooks: list[Object] = configuration.get("webhooks") or []
-    changed = [_trusting(entry, authority, namespace, service) for entry in webhooks]
+    changed = [
+        {**entry, "clientConfig": {**entry["clientConfig"], "caBundle": authority}}
+        if _leads_to(entry, namespace, service)
+        else entry
+        for entry in webhooks
+    ]
     return None if changed == webhooks else changed
 
 
-def _trusting(entry: Object, authority: str, namespace: str, service: str) -> Object:
-    reached = entry.get("clientConfig") or {}
-    asked = reached.get("service") or {}
-    if (asked.get("namespace"), asked.get("name")) != (namespace, service):
-        return entry
-    return {**entry, "clientConfig": {**reached, "caBundle": authority}}
+def leads_to(configuration: Object, namespace: str, service: str) -> bool:
+    """Whether a configuration that is there has API servers ask a Service."""
+    return any(
+        _leads_to(entry, namespace, service) for entry in configuration.get("webhooks") or []
+    )
+
+
+def _leads_to(entry: Object, namespace: str, service: str) -> bool:
+    reached = (entry.get("clientConfig") or {}).get("service") or {}
+    return (reached.get("namespace"), reached.get("name")) == (namespace, service)
 
 
 def _entry(webhook: Webhook, reached: Object, namespace: str, only: tuple[str, ...]) -> Object:

@@ -297,6 +297,14 @@ async def test_without_configurations_nobody_asks_and_that_is_said(
     await replica.own.look()
     assert replica.readiness.ready
     assert "there is no MutatingWebhookConfiguration vcjob-webhook" in replica.readiness.text()
+    elsewhere = {"webhooks": webhook_configurations("another")[1]["webhooks"]}
+    await store.patch(VALIDATING_WEBHOOK_CONFIGURATION, "", CONFIGURATION_NAME, elsewhere)
+    await replica.own.look()
+    assert (
+        "configurations: there is no MutatingWebhookConfiguration vcjob-webhook and nothing in the "
+        "ValidatingWebhookConfiguration vcjob-webhook leads to the Service "
+        f"{NAMESPACE}/{SERVICE}: API servers do not ask this webhook"
+    ) in replica.readiness.text()
 
 
 @pytest.mark.parametrize(
