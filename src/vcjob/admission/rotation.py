@@ -15,6 +15,8 @@ At every moment API servers thus know who signed the certificate that they are s
 import ssl
 from collections.abc import Callable, Collection
 from datetime import datetime, timedelta
+from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -29,6 +31,9 @@ from vcjob.controller.certificates import (
     read_certificate,
     read_certificates,
 )
+
+if TYPE_CHECKING:
+    from cryptography import x509
 
 RENEWED_BEFORE = timedelta(days=60)
 """So long before its certificate expires the next one is made."""
@@ -108,26 +113,29 @@ def decide(
 
 def is_usable(kept: Kept, names: Collection[str], now: datetime) -> bool:
     """Whether API servers that know the authorities take the certificate."""
+    sound = _sound(kept.certificate, kept.key, kept.authorities)
+    return (
+        sound is not None
+        and set(names) <= names_of(sound)
+        and sound.not_valid_before_utc <= now < sound.not_valid_after_utc
+    )
+
+
+@lru_cache(maxsize=16)  # looked at every few seconds, and slow
+def _sound(certificate: bytes, key: bytes, authorities: bytes) -> "x509.Certificate | None":
+    """A certificate that fits its key and is signed by one of the authorities."""
     try:
-        certificate = read_certificate(kept.certificate)
-        authorities = read_certificates(kept.authorities)
-        load_chain(ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), _chain(kept))
+        read = read_certificate(certificate)
+        signers = read_certificates(authorities)
+        load_chain(ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), certificate.rstrip() + b"\n" + key)
     except UnusableCertificate:
-        return False
-    if not set(names) <= names_of(certificate):
-        return False
-    if not certificate.not_valid_before_utc <= now < certificate.not_valid_after_utc:
-        return False
-    return any(is_signed_by(certificate, authority) for authority in authorities)
+        return None
+    return read if any(is_signed_by(read, signer) for signer in signers) else None
 
 
 def expiry(kept: Kept) -> datetime:
     """When the certificate expires; raises UnusableCertificate."""
     return read_certificate(kept.certificate).not_valid_after_utc
-
-
-def _chain(kept: Kept) -> bytes:
-    return kept.certificate.rstrip() + b"\n" + kept.key
 
 
 def _next_of(kept: Kept) -> Kept:
