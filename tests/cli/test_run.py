@@ -156,10 +156,12 @@ def test_output_that_cannot_be_written_is_not_a_success(tmp_path: Path) -> None:
 
 @pytest.mark.local
 def test_completed_is_0(tmp_path: Path) -> None:
-    ended = run(tmp_path, "run", write(tmp_path, job("demo", task("worker", SUCCEEDS))))
+    manifest = write(tmp_path, job("demo", task("worker", SUCCEEDS)))
+    ended = run(tmp_path, "run", "--events", manifest)
     assert ended.code == 0, ended
     assert "demo: Completed" in ended.out
     assert "worker: 1 succeeded (of 1)" in ended.out
+    assert "JobCompleted on Job demo" in ended.err
 
 
 @pytest.mark.local
@@ -170,6 +172,7 @@ def test_failed_is_1_and_the_summary_names_the_pod_its_exit_code_and_last_words(
     assert ended.code == 1, ended
     assert "demo: Failed" in ended.out
     assert "  worker-0 ended with Error, exit code 3: broken\n" in ended.out
+    assert "JobFailed" not in ended.err  # said with the phase
 
 
 @pytest.mark.local

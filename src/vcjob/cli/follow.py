@@ -31,9 +31,13 @@ from vcjob.cli.progress import FINAL_PHASES, status_line, task_counts
 from vcjob.cli.screen import Screen
 from vcjob.controller.cluster import Cluster, EventType
 from vcjob.core.actions import Action
+from vcjob.core.phases import JOB_FAILED
 from vcjob.core.reasons import PLUGIN_WARNING
 
 _TICK_SECONDS = 0.2
+
+# What plugins warn of is shown before the first object is made, why a Job failed with its phase.
+_SAID_ANYWAY = (PLUGIN_WARNING, JOB_FAILED)
 _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -110,6 +114,9 @@ class Follower:
         finally:
             for number in signals:
                 loop.remove_signal_handler(number)
+        if self._all_events:  # a Job's end is told by an Event that follows it
+            for event in (await self._cluster.list(EVENT)).items:
+                self._on_event(event)
         ended = list(self._jobs.values())
         return Ending(ended, code, time.monotonic() - self._started, not self._all_over())
 
@@ -185,10 +192,10 @@ class Follower:
 
     def _on_event(self, event: Object) -> None:
         reason = event.get("reason")
-        is_news = event.get("type") == "Warning" and reason != PLUGIN_WARNING
+        is_news = event.get("type") == "Warning" and reason not in _SAID_ANYWAY
         is_news = is_news or reason == "Killing"  # a pod that does not end at once
         if not is_news and not self._all_events:
-            return  # what plugins warn of was shown before the first object was made
+            return
         involved = event.get("involvedObject", {})
         key, count = event["metadata"]["name"], event.get("count", 1)
         if self._events_shown.get(key) == count:

@@ -25,7 +25,7 @@ from vcjob.cli.pod_options import engine_options, pod_options
               help="Run N replicas of TASK instead of what the manifest says. Of several for the "
               "same task the last one counts.")  # fmt: skip
 @click.option("--timeout", type=DurationType(), help="Terminate the Jobs after this long.")
-@click.option("--keep", is_flag=True, help="Keep the pods' files and objects for inspection.")
+@click.option("--keep", is_flag=True, help="Keep the files of pods until the next run.")
 @click.option("--events", is_flag=True, help="Show every Event, not only warnings.")
 @click.option("--strict", is_flag=True, help="Refuse manifests that draw warnings.")
 @click.option("--detach", is_flag=True,

@@ -16,6 +16,9 @@ from vcjob.core.indices import NO_INDICES, IndexSet
 from vcjob.core.podgroup import task_minimum
 from vcjob.core.waiting import effective_minimum
 
+JOB_FAILED = "JobFailed"
+"""The reason of the Event that tells that a Job failed, in the words of its message."""
+
 _LISTED_PODS = 3
 
 
@@ -142,7 +145,7 @@ def _advance_restarting(draft: Draft, *, admitted: bool) -> None:
         if draft.state.targets:
             draft.kill(keep=True)
         draft.enter(Phase.FAILED, "MaxRetry", draft.message)
-        draft.tell("Warning", "JobFailed", draft.message)
+        draft.tell("Warning", JOB_FAILED, draft.message)
         return
     leaving = any(draft.condemned(name, pods) for name, pods in draft.observed.tasks.items())
     if not leaving and not count_pods(draft).terminating and (admitted or draft.state.resumed):
