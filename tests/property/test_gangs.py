@@ -24,7 +24,7 @@ steps = st.lists(
     st.tuples(
         st.sampled_from(
             ("job", "job", "pods", "pods", "bind", "bind", "steal", "free", "cordon", "uncordon",
-             "end", "leave", "time", "crash", "delete", "lower", "raise")
+             "end", "leave", "time", "crash", "delete", "fail", "lower", "raise")
         ),
         small,
         small,
@@ -131,6 +131,15 @@ class Story:
         pods = await self.world.all_pods()
         if name in pods and not is_over(pods[name]):
             await self.world.store.delete(POD, "default", name)
+            await self.world.settle()
+
+    async def _fail(self, number: int, index: int) -> None:
+        """A pod that runs fails, and its controller deletes it."""
+        name = f"job{number}-worker-{index}"
+        pod = (await self.world.all_pods()).get(name)
+        if pod and f"job{number}" not in self.done and _has_started(pod) and not is_over(pod):
+            await self.world.turns("Failed", name)
+            await self.world.store.delete(POD, "default", name, grace_period_seconds=0)
             await self.world.settle()
 
     async def _lower(self, number: int, _: int) -> None:

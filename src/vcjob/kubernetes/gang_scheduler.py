@@ -11,6 +11,7 @@ the best that can be done beside it (docs/gangs.md). Decisions are those of
 import asyncio
 import logging
 from collections.abc import Sequence
+from functools import partial
 
 from vcjob.api.types import Key, Object
 from vcjob.controller.clock import Clock, SystemClock
@@ -22,6 +23,7 @@ from vcjob.core.scheduling.cluster_books import ClusterBooks
 from vcjob.core.scheduling.group_status import admitted, pending, progress, told
 from vcjob.core.scheduling.leftover import Leftover
 from vcjob.core.scheduling.places import Gang, Wait
+from vcjob.core.scheduling.reservations import is_short
 from vcjob.core.scheduling.setbacks import (
     TAKEN_BACK,
     Setbacks,
@@ -180,12 +182,25 @@ class GangScheduler:
         if grew:
             ledger.more_room()
             ledger.room_grew = False
+        await self._complete_minimums()
         if ledger.waiting and (grew or ledger.waiting.keys() & changed.keys()):
             await self._admit(now)
         await self._let_all_go()
         for key in changed.keys() | ledger.changed.keys():
             if key in ledger.gangs:
                 await self._attempts.make(key, "show", self._show, key, ledger.gangs[key])
+
+    async def _complete_minimums(self) -> None:
+        """Let go what gangs that have started lack of their minimum: before others are admitted.
+
+        Otherwise small gangs could have all the room that one of them waits for, one by one.
+        """
+        books, gangs = self._books, self._books.ledger.gangs
+        short = [key for key in books.ledger.to_bind if key in gangs and is_short(gangs[key])]
+        leftover = books.leftover()
+        for key in books.by_urgency(short):
+            let_go = partial(self._let_go, beyond=False)
+            await self._attempts.make(key, "let go", let_go, gangs[key], leftover)
 
     async def _let_all_go(self) -> None:
         """Let go what may start, of the most urgent gangs first."""
@@ -242,9 +257,9 @@ class GangScheduler:
             event = Told("Warning", "Refused", f"what is decided cannot be carried out: {why}")
             await self._writer.tell(group, event, self._clock.now())
 
-    async def _let_go(self, gang: BookedGang, leftover: Leftover) -> None:
+    async def _let_go(self, gang: BookedGang, leftover: Leftover, *, beyond: bool = True) -> None:
         """Take our gate off the pods of a gang that may start now."""
-        if pods := self._books.to_let_go(gang, leftover):
+        if pods := self._books.to_let_go(gang, leftover, beyond=beyond):
             await self._writer.lift_gates(gang, pods)
 
     async def _let_wait_anew(self, key: Key, wait: Wait, now: float) -> None:

@@ -756,6 +756,49 @@ def test_where_a_queue_keeps_its_order_pods_beyond_a_minimum_do_not_pass_a_gang(
     play(scenario)
 
 
+async def fail(world: World, pod: str) -> None:
+    """A pod fails, and its controller deletes it."""
+    await world.turns("Failed", pod)
+    await world.store.delete(POD, "default", pod, grace_period_seconds=0)
+    await world.settle()
+
+
+def test_a_gang_that_lacks_some_of_its_minimum_again_comes_before_gangs_that_wait() -> None:
+    async def scenario(world: World) -> None:
+        await world.nodes("4")
+        await world.job("lc", task("worker", 5), minAvailable=4)
+        await world.bind()
+        for name in ("first", "second"):
+            await world.job(name, task("worker", 1))
+        await fail(world, "lc-worker-1")
+        assert await world.phase("first") == "Inqueue", "it was there before the pod made anew"
+        await world.pods("first")
+        await world.pods("lc")
+        assert await world.bind() == 1
+        await world.turns("Succeeded", "first-worker-0")
+        assert "lc-worker-1" in await world.let_go()
+        assert await world.phase("second") == "Pending"
+        await world.bind()
+        await world.turns("Succeeded", "lc-worker-1")
+        assert await world.phase("second") == "Inqueue", "before pods beyond the minimum"
+
+    play(scenario)
+
+
+def test_where_a_queue_keeps_its_order_a_gang_that_runs_is_not_kept_from_its_minimum() -> None:
+    async def scenario(world: World) -> None:
+        await world.nodes("4")
+        await world.queue("fifo", parent="root", dequeueStrategy="fifo")
+        await world.job("lc", task("worker", 4), queue="fifo")
+        await world.bind()
+        await world.job("other", task("worker", 4), queue="fifo")
+        await fail(world, "lc-worker-1")
+        await world.pods("lc")
+        assert await world.bind() == 1, "each would wait for the other"
+
+    play(scenario)
+
+
 def test_bits_of_room_are_kept_free_while_a_minimum_waits_to_see_them_grow() -> None:
     async def scenario(world: World) -> None:
         await world.nodes("2", "2")

@@ -193,12 +193,14 @@ class ClusterBooks:
             lambda: QueueRoom(self._queues, self._held(_all)),
         )
 
-    def to_let_go(self, gang: BookedGang, leftover: Leftover) -> list[BookedPod]:
+    def to_let_go(
+        self, gang: BookedGang, leftover: Leftover, *, beyond: bool = True
+    ) -> list[BookedPod]:
         """The pods of a gang that may start now, those that are hardest to place first.
 
         Of a gang that has not started these are its minimum, once all of it is there. Of one that
         has, those that take the places of pods that were deleted, and as many more as there is room
-        for, which are taken from ``leftover``.
+        for, which are taken from ``leftover``: what its minimum lacks, then if ``beyond`` others.
         """
         if gang.group is None or gang.waits:
             return []
@@ -211,7 +213,12 @@ class ClusterBooks:
             chosen = reservations.of_minimum(gang, held) if gang.is_complete() else []
         else:
             kept, others = _kept(held, reservations.vacated(gang))
-            chosen = [*kept, *self._that_fit(gang, others, leftover)]
+            lacking = {pod.uid for pod in reservations.of_minimum(gang, held)}
+            parts = [pod for pod in others if pod.uid in lacking]
+            chosen = [*kept, *self._that_fit(gang, parts, leftover)]
+            if beyond and not self._waits_in_turn(gang.queue):
+                more = [pod for pod in others if pod.uid not in lacking]
+                chosen += self._that_fit(gang, more, leftover)
         capacity = self.nodes.place().capacity
         sizes = self._jobs.sizes(gang, {pod.task for pod in chosen}, capacity)
         return sorted(chosen, key=lambda pod: (-sizes[pod.task], pod.task, *_in_order(pod)))
@@ -246,15 +253,17 @@ class ClusterBooks:
     def _that_fit(
         self, gang: BookedGang, pods: list[BookedPod], leftover: Leftover
     ) -> Iterator[BookedPod]:
-        """As many of the pods as there is room for, largest first; none before a gang in order."""
-        waiting = (self.ledger.gangs[key].queue for key in self.ledger.waiting)
-        if self._keeps_order(gang.queue) and gang.queue in waiting:
-            return
+        """As many of the pods as there is room for, largest first."""
         counts = Counter(pod.task for pod in pods)
         sizes = self._jobs.sizes(gang, counts, self.nodes.place().capacity)
         for task in sorted(counts, key=lambda one: (-sizes[one], one)):
             fits = leftover.take(gang.queue, self._jobs.shape(gang, task), counts[task])
             yield from [pod for pod in pods if pod.task == task][:fits]
+
+    def _waits_in_turn(self, queue: str) -> bool:
+        """Whether a gang waits in a queue that keeps its order."""
+        waiting = (self.ledger.gangs[key].queue for key in self.ledger.waiting)
+        return self._keeps_order(queue) and queue in waiting
 
     def _keeps_order(self, queue: str) -> bool:
         return queue in self._queues and self._queues[queue].strict_order

@@ -26,6 +26,12 @@ def is_to_start(gang: BookedGang) -> bool:
     return gang.phase == "Inqueue" and gang.started() < gang.least
 
 
+def is_short(gang: BookedGang) -> bool:
+    """Whether a gang that has started lacks some of its minimum again."""
+    has_started = gang.group is not None and not gang.waits and gang.phase != "Inqueue"
+    return has_started and gang.started() + gang.let_go.total() < gang.least
+
+
 class Reservations:
     """What gangs hold, by what their Jobs tell of their pods.
 
@@ -74,7 +80,7 @@ class Reservations:
         They took places, though nobody who keeps these books now may have seen them. Of those that
         can be meant the ones that are there and wait to be let go come first.
         """
-        if gang.waits or gang.phase == "Inqueue" or gang.group is None:
+        if not is_short(gang):
             return {}
         held = {pod.key[1] for pod in gang.pods.values() if pod.is_held}
         others = {pod.key[1] for pod in gang.pods.values()} - held
