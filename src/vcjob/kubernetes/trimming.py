@@ -44,7 +44,7 @@ class _Metadata(TypedDict, total=False):
 
 _MARKS = (
     *(names.GROUP_NAME, names.JOB_NAME, names.JOB_RETRY_COUNT, names.JOB_VERSION),
-    *(names.OUT_OF_SYNC, names.TASK_INDEX, names.TASK_SPEC),
+    *(names.OUT_OF_SYNC, names.QUEUE_NAME, names.TASK_INDEX, names.TASK_SPEC),
 )
 # mypy wants the names written out; they stand in api/names.py and nowhere else.
 _PodMarks = TypedDict("_PodMarks", dict.fromkeys(_MARKS, str), total=False)  # type: ignore[misc]
