@@ -71,7 +71,7 @@ def check_update(old: Object, new: Object, plugins: Registry | None = None) -> l
         return changed
     rules = chain(
         check_changes(before, after),
-        check_tasks(after),
+        check_tasks(after, exists=True),
         check_names(after),
         of_plugins,
         changed,

@@ -477,6 +477,16 @@ class TestUpdate:
         assert format_path(problem.path) == place
         assert "cannot be changed" in problem.message
 
+    def test_a_task_in_partitions_cannot_be_scaled(self) -> None:
+        policy = {"totalPartitions": 1, "partitionSize": 2}
+        old = changed("tasks/1", {**job()["spec"]["tasks"][1], "partitionPolicy": policy})
+        old["spec"]["tasks"][1]["replicas"] = 2
+        new = copy.deepcopy(old)
+        new["spec"]["tasks"][1]["replicas"] = 4
+        (problem,) = errors(check_update(old, new))
+        assert format_path(problem.path) == "spec.tasks[1].replicas"
+        assert "cannot be scaled" in problem.hint
+
     def test_amounts_are_compared_by_meaning(self) -> None:
         old = changed(f"{CONTAINER}/resources", {"limits": {"cpu": "1000m"}})
         assert check_update(old, changed(f"{CONTAINER}/resources", {"limits": {"cpu": 1}})) == []

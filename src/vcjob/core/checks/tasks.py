@@ -16,8 +16,11 @@ from vcjob.core.checks.subject import Subject
 _TASKS: Path = ("spec", "tasks")
 
 
-def check_tasks(subject: Subject) -> Iterator[Problem]:
-    """All rules about tasks, but those of names, policies and templates."""
+def check_tasks(subject: Subject, *, exists: bool = False) -> Iterator[Problem]:
+    """All rules about tasks, but those of names, policies and templates.
+
+    ``exists``: the Job is there already, so that only its numbers can be changed.
+    """
     spec = subject.object.get("spec")
     if isinstance(spec, dict) and "tasks" not in spec and subject.counts_known:
         yield Problem("the Job has no tasks", _TASKS, "spec.tasks needs at least one task")
@@ -27,7 +30,7 @@ def check_tasks(subject: Subject) -> Iterator[Problem]:
         yield from _check_minimums(subject)
     yield from check_topologies(subject)
     for index, task in enumerate(subject.job.spec.tasks):
-        yield from check_partition_policy(task, (*_TASKS, index))
+        yield from check_partition_policy(task, (*_TASKS, index), exists=exists)
         yield from _check_numa(task, subject.tasks[index], (*_TASKS, index))
     yield from _check_dependencies(subject)
 
@@ -95,7 +98,7 @@ def _check_topology(topology: NetworkTopology | None, path: Path) -> Iterator[Pr
         )
 
 
-def check_partition_policy(task: Task, path: Path) -> Iterator[Problem]:
+def check_partition_policy(task: Task, path: Path, *, exists: bool = False) -> Iterator[Problem]:
     """Replicas must be all partitions together, and the minimum whole partitions."""
     policy = task.partition_policy
     if not policy or policy.total_partitions <= 0 or policy.partition_size <= 0:
@@ -106,7 +109,9 @@ def check_partition_policy(task: Task, path: Path) -> Iterator[Problem]:
             f'task "{task.name}" has replicas {task.replicas}, but {policy.total_partitions} '
             f"partitions of {policy.partition_size} pods make {product}",
             (*path, "replicas"),
-            "replicas must be totalPartitions times partitionSize",
+            "such a task cannot be scaled; delete the Job and create it again"
+            if exists
+            else "replicas must be totalPartitions times partitionSize",
         )
         return
     minimum = policy.min_partitions * policy.partition_size
