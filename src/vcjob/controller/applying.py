@@ -202,6 +202,7 @@ class Applier:
             controller,
             _controller_of(obj)["name"],
             left_over=_is_job(controller) and uid not in self._jobs_present(),
+            leaving=bool(present["metadata"].get("deletionTimestamp")),
         )
         raise InTheWay(trouble, (kind, namespace, name)) from error
 

@@ -54,17 +54,23 @@ def trouble_of(blueprint: Blueprint, around: Surroundings) -> Trouble | None:
     return around.trouble
 
 
-def taken_name(kind: Kind, name: str, owner: Object, job: str, *, left_over: bool) -> Trouble:
+def taken_name(
+    kind: Kind, name: str, owner: Object, job: str, *, left_over: bool, leaving: bool
+) -> Trouble:
     """Why a Job cannot make an object that is there already and is not its own.
 
     ``owner`` is the reference to the object's controller, empty if it has none; ``job`` the name of
-    the Job. ``left_over``: the owner is a Job that is gone.
+    the Job. ``left_over``: the owner is a Job that is gone. ``leaving``: the object is being
+    deleted.
     """
     if left_over:
         whose = f"the deleted Job {owner['name']}"
         if owner["name"] == job:
             whose = "a deleted Job of the same name"
         message = f"{kind} {name} is left over from {whose}: waiting until it is gone"
+        return Trouble("WaitingForLeftovers", message)
+    if leaving:
+        message = f"{kind} {name} is being deleted: waiting until it is gone"
         return Trouble("WaitingForLeftovers", message)
     if owner:
         message = f"{kind} {name} belongs to the {owner['kind']} {owner['name']}: delete that"

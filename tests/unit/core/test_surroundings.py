@@ -67,6 +67,13 @@ def test_whose_a_taken_name_is_and_what_to_do_about_it(
     owner: Any, left_over: bool, reason: str, says: str
 ) -> None:
     reference = {"kind": "Job", "name": owner} if owner else {}
-    trouble = taken_name(POD, "a-b-0", reference, "a-b", left_over=left_over)
+    trouble = taken_name(POD, "a-b-0", reference, "a-b", left_over=left_over, leaving=False)
     assert trouble.reason == reason
     assert says in trouble.message
+
+
+def test_nobody_is_asked_to_delete_what_is_being_deleted() -> None:
+    trouble = taken_name(POD, "a-b-0", {}, "a-b", left_over=False, leaving=True)
+    assert trouble == Trouble(
+        "WaitingForLeftovers", "Pod a-b-0 is being deleted: waiting until it is gone"
+    )
