@@ -69,15 +69,24 @@ def tasks(draw: Any) -> list[Object]:
 
 
 @st.composite
-def annotations(draw: Any) -> Object:
+def annotations(draw: Any, spec: Object) -> Object:
     """Those of ours that change how a Job goes on."""
     found: Object = {}
     if draw(seldom):
-        events = st.lists(st.sampled_from(UNCOUNTABLE), min_size=1, max_size=3, unique=True)
-        found[UNCOUNTED_EVENTS] = ",".join(draw(events))
+        events = st.sampled_from(_with_restarts(spec) or UNCOUNTABLE)
+        chosen = draw(st.lists(events, min_size=1, max_size=2, unique=True))
+        found[UNCOUNTED_EVENTS] = ",".join(chosen)
     if draw(seldom):
         found[MINIMUM_FIRST] = "true"
     return found
+
+
+def _with_restarts(spec: Object) -> list[str]:
+    """The events whose restarts may be free and that lead to some."""
+    policies = [one for part in (spec, *spec["tasks"]) for one in part["policies"]]
+    restarting = [one for one in policies if one["action"].startswith("Restart")]
+    events = {event for one in restarting for event in (one.get("event"), *one.get("events", ()))}
+    return [event for event in UNCOUNTABLE if event in events or "*" in events]
 
 
 @st.composite
@@ -110,5 +119,5 @@ def jobs(draw: Any) -> Object:
             spec["priorityClassName"] = LATE_CLASS
         case _:
             pass
-    metadata = {"name": NAME, "annotations": draw(annotations())}
+    metadata = {"name": NAME, "annotations": draw(annotations(spec))}
     return apply_defaults({"metadata": metadata, "spec": spec})
