@@ -254,7 +254,10 @@ class Controller:
         return later
 
     async def _repaired_in_turn(self, record: Record, planned: Plan, now: float) -> Plan:
-        """The plan without what it makes or repairs, if that was done too often; says so once."""
+        """The plan without what it makes or repairs, if that was done too often; says so once.
+
+        Pods, which need these objects, wait with them.
+        """
         pace, steady = record.repairs, self._clock.steady()
         wait = pace.wait(steady)
         if not wait:
@@ -266,7 +269,7 @@ class Controller:
             assert record.obj is not None
             told = contested(planned.ensure[0])
             await record_event(self._cluster, record.obj, told, now)
-        return msgspec.structs.replace(planned, ensure=())
+        return msgspec.structs.replace(planned, ensure=(), create=())
 
     async def _make_key_pairs(self, record: Record, needs: Collection[KeyPairNeed]) -> None:
         if SECRET in self._unwatched:

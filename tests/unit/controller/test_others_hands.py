@@ -150,6 +150,24 @@ def test_who_puts_his_own_back_each_time_is_answered_once_a_second_and_named() -
     simulated(story)
 
 
+def test_pods_wait_for_objects_that_are_put_right_only_once_a_second() -> None:
+    async def story(world: Simulation) -> None:
+        await world.run_job(job(replicas=1))
+        for _ in range(AT_ONCE):
+            await world.store.delete(SERVICE, "default", "lc")
+            await world.settle()
+        await world.patch_job("lc", {"spec": {"tasks": job(replicas=2)["spec"]["tasks"]}})
+        await world.settle()
+        assert await world.pod_names() == ["lc-worker-0"]
+        await world.advance(2)
+        assert await world.pod_names() == ["lc-worker-0", "lc-worker-1"]
+        assert await world.exists(SERVICE, "lc")
+        hosts = (await world.store.get(CONFIG_MAP, "default", "lc-svc"))["data"]
+        assert "lc-worker-1" in str(hosts)
+
+    simulated(story)
+
+
 def test_nothing_is_kept_for_later_of_a_job_that_is_gone() -> None:
     async def story(world: Simulation) -> None:
         await world.run_job(job(ttlSecondsAfterFinished=1_000_000))
