@@ -20,7 +20,17 @@ from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule, run_state_machine_as_test
 from lives import World
 
-from vcjob.api.kinds import CONFIG_MAP, JOB, NETWORK_POLICY, POD, POD_GROUP, SECRET, SERVICE, Kind
+from vcjob.api.kinds import (
+    COMMAND,
+    CONFIG_MAP,
+    JOB,
+    NETWORK_POLICY,
+    POD,
+    POD_GROUP,
+    SECRET,
+    SERVICE,
+    Kind,
+)
 from vcjob.api.names import SUSPEND
 from vcjob.api.types import Object
 from vcjob.controller.cluster import Conflict, NotFound
@@ -66,7 +76,8 @@ class Lives(World):
     def end_one(self, data: st.DataObject, code: int) -> None:
         if name := self.some_pod(data, "Running"):
             self.may_restart(*END[code])
-            self.do(self.simulation.end_pod(name, code))
+            with self.answered(name, "PodFailed", code) if code else contextlib.nullcontext():
+                self.do(self.simulation.end_pod(name, code))
 
     @rule(code=st.sampled_from([0, 0, 0, 1]))
     def end_all(self, code: int) -> None:
@@ -78,7 +89,9 @@ class Lives(World):
     def disturb(self, data: st.DataObject, how: str) -> None:
         if name := self.some_pod(data, "Pending", "Running"):
             self.may_restart("PodEvicted")
-            self.do(getattr(self.simulation, how)(name))
+            evicted = how != "lose_node"
+            with self.answered(name, "PodEvicted") if evicted else contextlib.nullcontext():
+                self.do(getattr(self.simulation, how)(name))
 
     @rule(data=st.data(), count=st.integers(1, 4))
     def restart_containers(self, data: st.DataObject, count: int) -> None:
@@ -209,6 +222,11 @@ class Lives(World):
     def arm(self, fault: Fault, at: int) -> None:
         event(str(fault))
         self.cluster.arm(fault, at)
+
+    @rule(kind=st.sampled_from([POD, POD, JOB, POD_GROUP, COMMAND]))
+    def change_under_hand(self, kind: Kind) -> None:
+        """The next object of a kind that the controller writes to makes way for a namesake."""
+        self.cluster.arm(Fault.SUCCEEDED_BY_NAMESAKE, kind=kind)
 
     @rule()
     def crash(self) -> None:

@@ -1,5 +1,6 @@
 """What is promised of a Job's course: each status, held against the one before and the pods."""
 
+from answers import NOTHING, Answer, told_by
 from owned import ENDED, FINAL, replicas_of, retry_of, slot_of, version_of
 from used_retries import UsedRetries, used_retries
 from witness import Witness
@@ -26,10 +27,14 @@ GOES_ON_TO = {
 
 
 class Course:
-    """Looks at each status that is written; ``wrong`` gets what was broken."""
+    """Looks at each status that is written; ``wrong`` gets what was broken.
+
+    ``answers`` are the actions of policies that statuses have told of, oldest first.
+    """
 
     def __init__(self, witness: Witness, wrong: list[str]) -> None:
         self._witness, self._wrong = witness, wrong
+        self.answers: list[Answer] = []
         self._retries = UsedRetries(wrong)
         self._statuses: dict[str, Object] = {}
         self._doomed: dict[str, set[str]] = {}
@@ -54,6 +59,8 @@ class Course:
         if new:
             self._check_numbers(old, new)
             self._retries.look(job, old, new)
+            if (told := told_by(new)) not in (NOTHING, told_by(old)):
+                self.answers.append(told)
             await self._check_phases(uid, old, new)
             await self._note_targets(job, old, new)
             await self._check_end_of_phase(uid, old, new)

@@ -56,6 +56,7 @@ class Faulty:
         self.store = store
         self.fault: Fault | None = None
         self.at = 0
+        self._kind: Kind | None = None
         self.writes = 0
         self.repeating = False
         self._free = asyncio.Event()
@@ -77,8 +78,9 @@ class Faulty:
         else:
             self._free.set()
 
-    def arm(self, fault: Fault | None, at: int = 0) -> None:
-        self.fault, self.at = fault, at
+    def arm(self, fault: Fault | None, at: int = 0, kind: Kind | None = None) -> None:
+        """Have a fault at a later write, if ``kind`` is given at one of that kind."""
+        self.fault, self.at, self._kind = fault, at, kind
 
     async def get(self, kind: Kind, namespace: str, name: str) -> Object:
         return await self.store.get(kind, namespace, name)
@@ -173,7 +175,7 @@ class Faulty:
         if kind == EVENT:
             return None  # nothing depends on Events
         self.writes += 1
-        if self.fault is None:
+        if self.fault is None or self._kind not in (None, kind):
             return None
         if self.at > 0:
             self.at -= 1

@@ -7,15 +7,17 @@ After each rule the promises are looked at, and in the end every Job has to come
 import asyncio
 import contextlib
 import gc
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
+from answers import NOTHING, answer_to
 from at_rest import check_numbers, check_rest
 from drawn_lives import CLASS, LATE_CLAIM, LATE_CLASS, LATE_QUEUE, NAME, jobs
 from faults import Faulty
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant
-from owned import FINAL, is_leaving, owner_of
+from owned import FINAL, has_to_go, is_leaving, is_marked, owner_of, slot_of
 from promises import Promises
 from simulation import Simulation
 from true_reasons import true_reason
@@ -163,6 +165,33 @@ class World(RuleBasedStateMachine):
             self.unanswered += 1
             self.countable += bool(answered - uncounted_events(job))
 
+    @contextlib.contextmanager
+    def answered(self, name: str, event: str, exit_code: int = 0) -> Iterator[None]:
+        """Look that what happens to a pod in here, and to no other, is answered as it should be."""
+        job = self.job() if self._is_calm() else None
+        pod = self.do(self.simulation.store.get(POD, "default", name))
+        answers = self.promises.course.answers
+        before = len(answers)
+        yield
+        self.do(self.simulation.settle(finish_pods=False))
+        if not job or owner_of(pod) != job["metadata"]["uid"]:
+            return
+        if is_leaving(pod) or is_marked(pod) or has_to_go(pod, job, ended=False):
+            return
+        answer, at_once = answer_to(job, slot_of(pod)[0], event, exit_code)
+        expected = [answer] if at_once and answer != NOTHING else []
+        assert answers[before:][:1] == expected, (event, exit_code, answers[before:], expected)
+
+    def _is_calm(self) -> bool:
+        """Whether the next thing to happen is the only one that may be answered."""
+        job = self.job()
+        if not job or not self.witness.sees_all or self.cluster.fault or is_leaving(job):
+            return False
+        record = self.simulation.controller.records.by_uid[job["metadata"]["uid"]]  # type: ignore[union-attr]
+        if record.trouble or record.failures or state_of(Job.of(job)).timers:
+            return False
+        return job["status"]["state"]["phase"] in ("Pending", "Running")
+
     def orders(self, action: str) -> None:
         """Somebody sends a Command."""
         self.unanswered += 1
@@ -218,6 +247,8 @@ class World(RuleBasedStateMachine):
             timers = state_of(Job.of(job)).timers
             self.unanswered = sum(one.action.startswith("Restart") for one in timers)
             self.unanswered += ending * bool(_restarting(job, {"PodEvicted"}))
+        if record.repairs.wait(self.simulation.clock.steady()):
+            return  # what somebody deletes again and again comes back a little later
         if not record.pace.wait(self.simulation.clock.steady(), self.status_interval):
             self.do(check_numbers(self.promises, job))
         self.do(check_rest(self.promises, job))

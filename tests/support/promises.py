@@ -24,13 +24,13 @@ class Promises:
         self.wrong: list[str] = []
         self.witness = Witness(simulation, cluster, name)
         self.writes = Writes(self.witness, cluster, self.wrong)
-        self._course = Course(self.witness, self.wrong)
+        self.course = Course(self.witness, self.wrong)
         self.pending_since: dict[str, float] = {}
         self._followers: list[asyncio.Task[None]] = []
 
     def follow(self) -> None:
         """Look at all that is written from now on."""
-        watched = (self._course.follow(), self.writes.follow_keys(), self.witness.follow())
+        watched = (self.course.follow(), self.writes.follow_keys(), self.witness.follow())
         self._followers = [*map(asyncio.create_task, watched)]
 
     def stop(self) -> None:

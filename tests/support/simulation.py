@@ -198,11 +198,13 @@ class Simulation:
         return [f"{event['reason']}: {event['message']}" for event in await self.events()]
 
     async def admit(self, phase: str = "Inqueue", conditions: Any = None) -> None:
-        """Play the scheduler: set the phase of every PodGroup."""
+        """Play the scheduler: set the phase of every PodGroup of a Job."""
         status: Object = {"phase": phase}
         if conditions:
             status["conditions"] = conditions
         for group in (await self.store.list(POD_GROUP)).items:
+            if not group["metadata"].get("ownerReferences"):
+                continue
             name = group["metadata"]["name"]
             await self.store.patch(POD_GROUP, self.namespace, name, {"status": status})
 
