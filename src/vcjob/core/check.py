@@ -8,7 +8,7 @@ from itertools import chain
 from typing import Any
 
 from vcjob.api.names import OUR_PREFIX
-from vcjob.api.problems import Problem
+from vcjob.api.problems import Problem, errors
 from vcjob.api.schema.fields import check_fields
 from vcjob.api.schema.job import JOB
 from vcjob.api.types import Object
@@ -28,6 +28,7 @@ __all__ = ["Lookup", "check", "check_update"]
 
 _MOST_ERRORS = 500
 """Nobody reads more, and what to do about each takes time to find out."""
+_MORE = Problem("there are more problems than these")
 
 
 def check(
@@ -54,8 +55,9 @@ def check(
 def check_update(old: Object, new: Object, plugins: Registry | None = None) -> list[Problem]:
     """The problems of changing a stored Job from ``old`` to ``new``, as with ``check``.
 
-    Only what changes is judged: a finalizer can be taken off whatever a Job looks like. Rules about
-    queue, templates and policies are not asked again, as those parts cannot change.
+    Only what changes is judged: a finalizer can be taken off whatever a Job looks like, and what
+    was wrong before refuses nothing else. Rules about queue, templates and policies are not
+    asked again, as those parts cannot change.
     """
     same_spec = _part(old, "spec") == _part(new, "spec")
     if same_spec and _ours(old) == _ours(new):
@@ -69,14 +71,26 @@ def check_update(old: Object, new: Object, plugins: Registry | None = None) -> l
     changed = [*check_changed_annotations(before, after, annotated)]
     if same_spec:
         return changed
-    rules = chain(
-        check_changes(before, after),
-        check_tasks(after, exists=True),
-        check_names(after),
-        of_plugins,
-        changed,
-    )
-    return _together(fields, rules)
+    rules = chain(check_changes(before, after), _lasting(after), of_plugins, changed)
+    problems = _together(fields, rules)
+    return [*_new(problems, old, plugins)] if errors(problems) else problems
+
+
+def _lasting(subject: Subject) -> Iterator[Problem]:
+    """Rules about parts of a Job that may change."""
+    yield from check_tasks(subject, exists=True)
+    yield from check_names(subject)
+
+
+def _new(problems: list[Problem], old: Object, plugins: Registry) -> Iterator[Problem]:
+    """Problems that ``old`` has not: it may have been admitted before they were known."""
+    fields = check_fields(old, JOB)
+    subject = subject_of(old, fields, plugins.requires)
+    rules = chain(_lasting(subject), check_plugins(subject, plugins))
+    had = {(problem.path, problem.message) for problem in _together(fields, rules)}
+    for problem in problems:
+        if problem is _MORE or (problem.path, problem.message) not in had:
+            yield problem
 
 
 def _ours(job: Any) -> Object:
@@ -112,7 +126,7 @@ def _first(problems: Iterable[Problem], most: int = _MOST_ERRORS) -> Iterator[Pr
     """Problems up to so many errors, and that there are more."""
     for problem in problems:
         if not problem.warning and not most:
-            yield Problem("there are more problems than these")
+            yield _MORE
             return
         yield problem
         most -= not problem.warning

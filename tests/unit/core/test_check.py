@@ -496,6 +496,28 @@ class TestUpdate:
         new = changed("volumes", [{**volume, "volumeClaimName": "j-pvc-0"}])
         assert check_update(changed("volumes", [volume]), new) == []
 
+    @pytest.mark.parametrize(
+        ("path", "value"),
+        [
+            ("newField", 1),
+            ("tasks/1/name", "Bad_Name"),
+            ("tasks/0/minAvailable", 99),
+            ("plugins/nobodys", []),
+        ],
+    )
+    def test_what_was_wrong_before_refuses_no_other_change(self, path: str, value: Any) -> None:
+        """A Job may be older than a rule, or its CustomResourceDefinition newer than vcjob."""
+        old = changed(path, value)
+        new = copy.deepcopy(old)
+        assert errors(check(old))
+        for one, replicas in ((old, 9), (new, 8)):
+            one["status"] = {"newField": 1}
+            one["spec"]["tasks"][1]["replicas"] = replicas
+        assert check_update(old, new) == []
+        new["spec"]["tasks"][1]["minAvailable"] = 10
+        (problem,) = errors(check_update(old, new))
+        assert format_path(problem.path) == "spec.tasks[1].minAvailable"
+
     def test_scaling_beyond_what_names_allow_is_refused(self) -> None:
         old, new = job(), changed("tasks/1/replicas", 11)
         for one in (old, new):
