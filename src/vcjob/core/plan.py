@@ -28,6 +28,7 @@ from vcjob.core.phases import advance, count_pods
 from vcjob.core.reasons import Trouble, unschedulable, waiting_reason, with_progress
 from vcjob.core.replicas import (
     BATCH,
+    lacks_pods,
     note_done,
     places_to_fill,
     pods_to_remove,
@@ -114,15 +115,19 @@ def plan(
     trying = around.attempt and blocked is around.trouble
     able = stays and before in ACTIVE and (blocked is None or trying)
     held = held_back(draft, waiting, around.priorities)
-    places = places_to_fill(draft, waiting, held) if draft.phase in ACTIVE else ()
-    classless = lacks_class(job, around) if places else None
+    classless = lacks_class(job, around) if lacks_pods(draft) else None
     _explain(draft, before, around, waiting, held, blocked or classless, admitted=admitted)
     marks = _marks(draft, blueprint, admitted=admitted)
     status = status_of(draft, counts, marks, now, admitted=admitted and draft.phase == before)
     record = difference(old_status, status)
-    ensure = _ensure(draft, around, blueprint, waiting) if able else ()
+    # A gang that is admitted holds room, which its pods could not take.
+    gang = (
+        blueprint.pod_group(around.priorities, waiting) if around.group or not classless else None
+    )
+    ensure = _ensure(draft, around, blueprint, gang) if able else ()
     remove = () if unreadable and draft.phase in ACTIVE else pods_to_remove(draft)
-    create = places if able and admitted and not classless else ()
+    may_fill = able and admitted and not classless
+    create = places_to_fill(draft, waiting, held) if may_fill else ()
     more = draft.retry != retry or len(remove) + len(create) >= BATCH
     return Plan(
         amend=amendment(job, blueprint.claims, forwarding=around.forwarding) if able else None,
@@ -232,13 +237,13 @@ def _marks(draft: Draft, blueprint: Blueprint, *, admitted: bool) -> dict[str, s
 
 
 def _ensure(
-    draft: Draft, around: Surroundings, blueprint: Blueprint, waiting: frozenset[str]
+    draft: Draft, around: Surroundings, blueprint: Blueprint, gang: Object | None
 ) -> tuple[Step, ...]:
+    """Supporting objects, and the PodGroup if it is to be ``gang``."""
     made = list(steps(blueprint.supporting_objects(), around.owned))
-    if draft.group_uid and draft.group_uid == draft.state.group:
-        return tuple(made)  # the old PodGroup has to go first
-    wanted = blueprint.pod_group(around.priorities, waiting)
-    return (*made, *group_steps(wanted, around.group))
+    if gang is None or (draft.group_uid and draft.group_uid == draft.state.group):
+        return tuple(made)  # in the latter case the old PodGroup has to go first
+    return (*made, *group_steps(gang, around.group))
 
 
 def _group_to_remove(draft: Draft, group: Object | None) -> Remove | None:

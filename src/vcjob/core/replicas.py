@@ -58,6 +58,18 @@ def pods_to_remove(draft: Draft) -> tuple[PodFacts, ...]:
     return tuple(chosen)
 
 
+def lacks_pods(draft: Draft) -> bool:
+    """Whether a pod is to be made, now or once an old one is gone."""
+    if draft.phase not in ACTIVE:
+        return False
+    for task in draft.job.spec.tasks:
+        pods = draft.observed.task(task.name)
+        staying = pods.slots - draft.condemned(task.name, pods) - pods.at(PodPhase.TERMINATING)
+        if IndexSet.below(task.replicas) - staying - draft.done.get(task.name, NO_INDICES):
+            return True
+    return False
+
+
 def still_there(draft: Draft) -> tuple[int, Iterator[str]]:
     """How many pods are to go and have not yet, and their names.
 

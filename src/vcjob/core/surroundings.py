@@ -82,8 +82,7 @@ def taken_name(
 def lacks_class(job: Job, around: Surroundings) -> Trouble | None:
     """Why no pod can be made for lack of a PriorityClass, or None.
 
-    An API server refuses pods of a class that there is not. Everything else can be made: gangs
-    are compared by what their classes are worth once they exist.
+    An API server refuses pods of a class that there is not.
     """
     for name, task in around.absent_classes.items():
         what = f'the PriorityClass "{name}" of task {task} does not exist: create it'

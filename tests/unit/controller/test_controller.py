@@ -466,6 +466,7 @@ def test_pods_wait_for_their_priority_class_and_come_when_it_is_made(at: str) ->
         assert await world.pod_names() == []
         await world.store.create(PRIORITY_CLASS, {"metadata": {"name": "urgent"}, "value": 0})
         await world.settle()
+        await world.admit()
         await world.run_all()
         assert await world.phase("lc") == "Running"
         await world.store.delete(PRIORITY_CLASS, "", "urgent")
@@ -498,7 +499,7 @@ def test_the_classes_that_every_cluster_has_need_no_object() -> None:
     simulated(story)
 
 
-def test_a_priority_class_that_comes_later_changes_what_a_waiting_gang_needs() -> None:
+def test_a_priority_class_that_is_made_anew_changes_what_a_waiting_gang_needs() -> None:
     async def story(world: Simulation) -> None:
         wanted = job(minAvailable=1)
         [small] = wanted["spec"]["tasks"]
@@ -507,12 +508,18 @@ def test_a_priority_class_that_comes_later_changes_what_a_waiting_gang_needs() -
         wanted["spec"]["tasks"] = [small, {**small, "name": "large", "template": template}]
         await world.create_job(wanted)
         await world.settle()
-        [before] = (await world.store.list(POD_GROUP)).items
-        assert "cpu" not in before["spec"]["minResources"]
-        await world.store.create(PRIORITY_CLASS, {"metadata": {"name": "urgent"}, "value": 7})
-        await world.settle()
-        [after] = (await world.store.list(POD_GROUP)).items
-        assert after["spec"]["minResources"]["cpu"] == "4"
+        assert (await world.store.list(POD_GROUP)).items == [], "it would hold room for no pod"
+        needs = []
+        for value in (-1, 7):
+            await world.store.create(
+                PRIORITY_CLASS, {"metadata": {"name": "urgent"}, "value": value}
+            )
+            await world.settle()
+            [group] = (await world.store.list(POD_GROUP)).items
+            needs.append(group["spec"]["minResources"].get("cpu"))
+            await world.store.delete(PRIORITY_CLASS, "", "urgent")
+            await world.settle()
+        assert needs == [None, "4"]
 
     simulated(story)
 
