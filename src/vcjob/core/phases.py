@@ -117,8 +117,9 @@ def _end_by_results(draft: Draft, counts: Counts, replicas: int) -> None:
         message = f"{_pods(counts.succeeded)} succeeded, minSuccess is {spec.min_success}"
         _end(draft, Phase.FAILED, "MinSuccess", f"{message}{failures}")
     elif short and spec.min_available >= sum(task_minimum(task) for task in spec.tasks):
-        wanted = _pods(short.min_available or 0)
-        message = f"fewer than {wanted} of task {short.name} succeeded (its minAvailable)"
+        some = _pods(_succeeded(draft, short.name))
+        least = short.min_available
+        message = f"{some} of task {short.name} succeeded, its minAvailable is {least}"
         _end(draft, Phase.FAILED, "TaskFailed", f"{message}{failures}")
     elif counts.succeeded >= spec.min_available:
         _end(draft, Phase.COMPLETED, "PodsSucceeded",
@@ -131,13 +132,16 @@ def _end_by_results(draft: Draft, counts: Counts, replicas: int) -> None:
 def _short_task(draft: Draft) -> Task | None:
     """The first task with fewer Succeeded pods than its minAvailable, of those that have pods."""
     for task in draft.job.spec.tasks:
-        pods = draft.observed.task(task.name)
-        done = cleaned_up(draft, task.name)
-        succeeded = len(pods.at(PodPhase.SUCCEEDED) | done)
-        seen = bool(pods.slots or done)
-        if seen and task.min_available is not None and succeeded < task.min_available:
+        least, succeeded = task.min_available, _succeeded(draft, task.name)
+        seen = draft.observed.task(task.name).slots or succeeded
+        if seen and least is not None and succeeded < least:
             return task
     return None
+
+
+def _succeeded(draft: Draft, task: str) -> int:
+    """How many pods of a task have Succeeded, those that are no more too."""
+    return len(draft.observed.task(task).at(PodPhase.SUCCEEDED) | cleaned_up(draft, task))
 
 
 def _advance_restarting(draft: Draft, *, admitted: bool) -> None:
