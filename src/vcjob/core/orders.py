@@ -68,7 +68,8 @@ def _obey(draft: Draft, command: Object) -> bool:
     action = _ACTIONS.get(text)
     why = f": {command['reason']}" if command.get("reason") else ""
     if action is None:
-        draft.tell("Warning", "CommandIssued", f"Command {name} asks for unknown action {text!r}")
+        asked = f"Command {name} asks for unknown action {text!r}"
+        draft.tell("Warning", "CommandIssued", f"{asked}: there are {', '.join(_ACTIONS)}")
         return False
     draft.tell("Normal", "CommandIssued", f"Command {name} asks for {action}{why}")
     if start(draft, action, f"a Command asked for {action}{why}"):

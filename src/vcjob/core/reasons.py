@@ -146,7 +146,7 @@ def unschedulable(draft: Draft, group: Object | None) -> Trouble | None:
         return None
     kind, reason = condition.get("type", "").lower(), condition.get("reason") or ""
     why = _UID.sub("", condition.get("message") or reason or "no reason given")
-    cure = f": {_CURES[reason]}" if reason in _CURES else ""
+    cure = f"; {_CURES[reason]}" if reason in _CURES else ""
     name = draft.job.metadata.name
     return Trouble("PodGroupPending", f"PodGroup of {name} is {kind}: {why}{cure}")
 

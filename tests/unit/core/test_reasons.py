@@ -91,11 +91,11 @@ def test_what_the_scheduler_says(
 @pytest.mark.parametrize(
     ("reason", "cure"),
     [
-        ("ExceedsMachine", ": lower minAvailable, or create the Job anew with pods that request "
+        ("ExceedsMachine", "; lower minAvailable, or create the Job anew with pods that request "
          "less"),
-        ("ExceedsQueue", ": raise that, lower minAvailable, or create the Job anew with pods that "
+        ("ExceedsQueue", "; raise that, lower minAvailable, or create the Job anew with pods that "
          "request less"),
-        ("QueueClosed", ": open it"),
+        ("QueueClosed", "; open it"),
         ("NotEnoughResources", ""),
         ("Unknown", ""),
     ],
