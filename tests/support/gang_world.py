@@ -1,17 +1,17 @@
 """The scheduler of gangs on the real store, under a clock that tests move; the rest is played."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 from fake_kube_scheduler import KubeScheduler, add_node
 from simulation import ManualClock
 
 from vcjob.api.defaults import apply_defaults
-from vcjob.api.kinds import JOB, POD, POD_GROUP, QUEUE
+from vcjob.api.kinds import JOB, POD, POD_GROUP, QUEUE, Kind
 from vcjob.api.names import pod_group_name
 from vcjob.api.types import Job, Object
-from vcjob.controller.cluster import Cluster
+from vcjob.controller.cluster import Cluster, Forbidden
 from vcjob.core.blueprint import Blueprint
 from vcjob.core.scheduling.gating import gated
 from vcjob.core.scheduling.requests import new_queue
@@ -157,3 +157,36 @@ class World:
                 place = ("default", pod["metadata"]["name"])
                 await self.store.delete(POD, *place, grace_period_seconds=0)
         await self.settle()
+
+
+Scenario = Callable[[World], Coroutine[Any, Any, None]]
+
+
+def play(scenario: Scenario, wrap: Callable[[Store], Cluster] = lambda store: store) -> None:
+    async def run() -> None:
+        world = World(wrap)
+        for name, spec in (("root", {}), ("default", {"parent": "root"})):
+            await world.queue(name, **spec)
+        await world.start()
+        await scenario(world)
+        await world.stop()
+
+    asyncio.run(run())
+
+
+class Refusing:
+    """A cluster that refuses writes of a kind; ``refused`` counts them."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self.kind: Kind | None = None
+        self.refused = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.cluster, name)
+
+    async def patch(self, kind: Kind, *place: str, **more: Any) -> Object:
+        if kind is self.kind:
+            self.refused += 1
+            raise Forbidden("no right")
+        return await self.cluster.patch(kind, *place, **more)

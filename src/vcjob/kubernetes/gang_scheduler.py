@@ -25,17 +25,11 @@ from vcjob.core.scheduling.leftover import Leftover
 from vcjob.core.scheduling.places import Gang, Wait
 from vcjob.core.scheduling.reservations import is_short
 from vcjob.core.scheduling.setbacks import (
-    TAKEN_BACK,
     Setbacks,
-    is_clearing,
-    is_stuck,
-    is_taken_back,
-    pods_to_delete,
-    taken_back,
-    taken_back_before_start,
 )
 from vcjob.core.scheduling.undone import Undone
 from vcjob.kubernetes.gang_attempts import FIRST_PAUSE_SECONDS, Attempts
+from vcjob.kubernetes.gang_taking_back import TakingBack
 from vcjob.kubernetes.gang_watching import GangWatching
 from vcjob.kubernetes.gang_writing import AT_ONCE, GangWriter
 
@@ -75,15 +69,14 @@ class GangScheduler:
         self._clock = clock or SystemClock()
         self._pause = pause
         self._books = ClusterBooks(grace)
-        self._writer = GangWriter(cluster, self._books)
+        self._undone = Undone()
+        self._writer = GangWriter(cluster, self._books, self._undone)
         self._watching = GangWatching(
             cluster, places or (cluster,), everything, self._books, self._clock, self._forget
         )
         self._setbacks = Setbacks(grace)
-        self._undone = Undone()
         self._attempts = Attempts(self._clock, self._tell_refused)
-        self._clearing: set[Key] = set()
-        self._deleted: set[str] = set()
+        self._taking_back = TakingBack(self._books, self._writer, self._attempts, self._setbacks)
         self._told_at: dict[str, float] = {}
         self._again_at: float | None = None
         self._begun = False
@@ -137,7 +130,7 @@ class GangScheduler:
                 one.cancel()
 
     def _next_due(self) -> float | None:
-        setback = self._setbacks.next_due(only_pauses=bool(self._clearing))
+        setback = self._setbacks.next_due(only_pauses=self._taking_back.is_under_way)
         if setback is not None and setback <= self._clock.now():  # it could not be taken back
             setback = self._clock.now() + FIRST_PAUSE_SECONDS
         others = (self._undone, self._attempts, self._books)
@@ -166,17 +159,18 @@ class GangScheduler:
                 _log.warning(
                     "gang %s/%s: somebody else undid what was decided, %d times by now", *key, times
                 )
-            if is_taken_back(gang) and is_clearing(gang):
-                self._clearing.add(key)
+            self._taking_back.note(key, gang)
         if self._again_at is not None and self._again_at <= now:
             self._again_at = None
             books.room_grew = True
         books.room_grew |= self._setbacks.end_pauses(now) | self._undone.end_pauses(now)
         books.look_for_overlooked(changed, now)
-        await self._clear(now)
-        await self._take_back(now)
+        await self._taking_back.go_on(now)
         for key, wait in books.fitting_no_more():
-            await self._attempts.make(key, "wait anew", self._let_wait_anew, key, wait, now)
+            gang = ledger.gangs.get(key)
+            if gang and not self._undone.is_paused(gang.uid):  # else it is let be, and not let go
+                let_wait = self._taking_back.let_wait_anew
+                await self._attempts.make(key, "wait anew", let_wait, key, wait, now)
         grew, books.room_grew = books.room_grew or ledger.room_grew, False
         ledger.room_grew = False
         if grew:
@@ -216,6 +210,7 @@ class GangScheduler:
 
     async def _admit(self, now: float) -> None:
         answers = list(self._books.answers(self._put_off))
+        write_status = self._writer.write_status
 
         async def write(answer: tuple[Key, Gang, Wait | None]) -> None:
             key, gang, wait = answer
@@ -225,7 +220,7 @@ class GangScheduler:
                 self._told_at.pop(gang.uid, None)
                 status = admitted(gang.name, now, self._books.ledger.group_of(key))
             if status:
-                await self._attempts.make(key, "answer", self._write, key, gang.uid, status)
+                await self._attempts.make(key, "answer", write_status, key, gang.uid, status)
 
         failures = await for_each(answers, write, at_once=AT_ONCE)
         if failures:
@@ -233,11 +228,6 @@ class GangScheduler:
 
     def _put_off(self, gang: Gang) -> Wait | None:
         return self._setbacks.put_off(gang) or self._undone.put_off(gang)
-
-    async def _write(self, key: Key, uid: str, status: Object) -> None:
-        """Write a PodGroup's status, and remember it: somebody else may not leave it so."""
-        await self._writer.write_status(key, uid, status)
-        self._undone.decided(uid, status["phase"])
 
     def _waits(self, key: Key, gang: Gang, wait: Wait, now: float) -> Object | None:
         """The status of a gang that waits; None if it says so already, or did a moment ago."""
@@ -262,59 +252,7 @@ class GangScheduler:
         if pods := self._books.to_let_go(gang, leftover, beyond=beyond):
             await self._writer.lift_gates(gang, pods)
 
-    async def _let_wait_anew(self, key: Key, wait: Wait, now: float) -> None:
-        """Take back a gang that was admitted and does not fit any more; no pod has to go."""
-        gang = self._books.ledger.gangs.get(key)
-        if gang is None or gang.group is None or gang.phase != "Inqueue":
-            return
-        if self._undone.is_paused(gang.uid):
-            return  # and nothing of it is let go, as it does not fit
-        group, name = gang.group, gang.name
-        await self._write(key, gang.uid, pending(wait, now, group))
-        event = Told("Warning", TAKEN_BACK, taken_back_before_start(name, wait))
-        await self._writer.tell(group, event, now)
-
-    async def _take_back(self, now: float) -> None:
-        """Take back the least urgent of the gangs whose time is over, one at a time.
-
-        The room of one may be all that the others lack.
-        """
-        gangs = self._books.ledger.gangs
-        due = [key for key in self._setbacks.due(now) if not self._clearing]
-        for key in due:
-            if key not in gangs or not is_stuck(gangs[key]):
-                self._setbacks.note(key, gangs.get(key), now)
-        due = [key for key in due if key in gangs and is_stuck(gangs[key])]
-        if due:
-            key = self._books.by_urgency(due)[-1]
-            await self._attempts.make(key, "take back", self._take_back_one, key, gangs[key], now)
-
-    async def _take_back_one(self, key: Key, gang: BookedGang, now: float) -> None:
-        """Write down what is done, then do it: whoever comes after a crash goes on from there."""
-        assert gang.group is not None
-        message = taken_back(gang.name, gang, self._setbacks.grace)
-        uid, wait = gang.uid, Wait(TAKEN_BACK, message)
-        await self._write(key, uid, pending(wait, now))
-        self._setbacks.take_back(key, uid, now)
-        self._clearing.add(key)
-        await self._writer.tell(gang.group, Told("Warning", TAKEN_BACK, message), now)
-        await self._clear(now)
-
-    async def _clear(self, now: float) -> None:
-        """Delete the pods of gangs that were taken back, until all are gone."""
-        for key in sorted(self._clearing):
-            gang = self._books.ledger.gangs.get(key)
-            if gang is None or not is_clearing(gang):
-                self._clearing.discard(key)
-                self._setbacks.quiet_since(now)
-                self._books.room_grew = True
-                continue
-            pods = [pod for pod in pods_to_delete(gang) if pod.uid not in self._deleted]
-            await self._attempts.make(key, "delete", self._writer.delete, pods, self._deleted.add)
-        if not self._clearing:
-            self._deleted.clear()
-
     async def _show(self, key: Key, gang: BookedGang) -> None:
         """Write phase and counts of an admitted gang where they have changed."""
         if status := progress(gang):
-            await self._write(key, gang.uid, status)
+            await self._writer.write_status(key, gang.uid, status)

@@ -16,6 +16,7 @@ from vcjob.controller.recorder import record_event
 from vcjob.core.draft import Told
 from vcjob.core.scheduling.booked import BookedGang, BookedPod
 from vcjob.core.scheduling.cluster_books import ClusterBooks
+from vcjob.core.scheduling.undone import Undone
 
 AT_ONCE = 16
 """How many requests are under way at the same time."""
@@ -27,11 +28,13 @@ class GangWriter:
     Args:
         cluster: where everything is written.
         books: where what was written is entered.
+        undone: remembers what was decided: somebody else may not leave it so.
     """
 
-    def __init__(self, cluster: Cluster, books: ClusterBooks) -> None:
+    def __init__(self, cluster: Cluster, books: ClusterBooks, undone: Undone) -> None:
         self._cluster = cluster
         self._books = books
+        self._undone = undone
         self._status_apart = False
 
     async def write_status(self, key: Key, uid: str, status: Object) -> None:
@@ -44,6 +47,7 @@ class GangWriter:
         gang = self._books.ledger.gangs.get(key)
         if gang and gang.uid == uid:  # else it is gone by now
             self._books.enter_group(group)
+            self._undone.decided(uid, status["phase"])
 
     async def lift_gates(self, gang: BookedGang, pods: Iterable[BookedPod]) -> None:
         """Take our gate off pods of a gang; those that are gone or changed are left."""

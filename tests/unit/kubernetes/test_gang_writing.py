@@ -13,6 +13,7 @@ from vcjob.controller.cluster import Conflict, Invalid, NotFound, Unavailable
 from vcjob.core.scheduling.booked import BookedPod
 from vcjob.core.scheduling.cluster_books import ClusterBooks
 from vcjob.core.scheduling.gating import GATE
+from vcjob.core.scheduling.undone import Undone
 from vcjob.kubernetes.gang_writing import GangWriter
 from vcjob.local.store import Store
 
@@ -45,7 +46,7 @@ def play(
             about = {"name": name, "namespace": "default", "annotations": {GROUP_NAME: "g"}}
             spec = {"containers": [], "schedulingGates": [{"name": GATE}]}
             books.enter_pod(await store.create(POD, {"metadata": about, "spec": spec}))
-        await scenario(store, books, GangWriter(store, books))
+        await scenario(store, books, GangWriter(store, books, Undone()))
 
     asyncio.run(run())
 
