@@ -75,18 +75,19 @@ class WorkQueue(Generic[K]):
     async def wake(self, clock: Clock) -> None:
         """Add each key when its time has come, until cancelled."""
         while True:
+            self.take_due()
+            self._earlier.clear()  # before looking: whoever adds one from now on is heard
             due = self.next_due
             if due is None:
-                await self.later_changed()
+                await self._earlier.wait()
                 continue
             sleeping = asyncio.ensure_future(clock.sleep_until(due))
-            changing = asyncio.ensure_future(self.later_changed())
+            changing = asyncio.ensure_future(self._earlier.wait())
             try:
                 await asyncio.wait({sleeping, changing}, return_when=asyncio.FIRST_COMPLETED)
             finally:
                 sleeping.cancel()
                 changing.cancel()
-            self.take_due()
 
     def take(self) -> K | None:
         """The key that has waited longest, None if none waits. Give it back with ``done``."""
@@ -121,8 +122,3 @@ class WorkQueue(Generic[K]):
         while not self._waiting:
             self._filled.clear()
             await self._filled.wait()
-
-    async def later_changed(self) -> None:
-        """Wait until a key is added for later that comes before all others."""
-        self._earlier.clear()
-        await self._earlier.wait()

@@ -4,6 +4,7 @@ import asyncio
 
 from hypothesis import given
 from hypothesis import strategies as st
+from simulation import ManualClock
 
 from vcjob.controller.work_queue import WorkQueue
 
@@ -95,22 +96,20 @@ def test_a_forgotten_key_does_not_come() -> None:
 
 def test_workers_wake_when_there_is_work_and_the_timer_when_something_comes_earlier() -> None:
     async def story() -> None:
-        work = queue()
+        clock = ManualClock(0.0)
+        work: WorkQueue[str] = WorkQueue(clock.now)
         worker = asyncio.create_task(work.filled())
-        timer = asyncio.create_task(work.later_changed())
-        await asyncio.sleep(0)
+        timer = asyncio.create_task(work.wake(clock))
+        for key, when, due in (("a", 10.0, 10.0), ("b", 20.0, 10.0), ("c", 5.0, 5.0)):
+            work.add_at(key, when)
+            for _ in range(10):
+                await asyncio.sleep(0)
+            assert clock.next_wake() == due
         assert not worker.done()
-        work.add_at("a", 10.0)
-        await timer
-        later = asyncio.create_task(work.later_changed())
-        await asyncio.sleep(0)
-        work.add_at("b", 20.0)
-        await asyncio.sleep(0)
-        assert not later.done()
-        work.add_at("c", 5.0)
-        await later
         work.add("d")
         await worker
+        timer.cancel()
+        await asyncio.gather(timer, return_exceptions=True)
 
     asyncio.run(asyncio.wait_for(story(), 10))
 
@@ -136,3 +135,36 @@ def test_whatever_happens_no_key_is_lost_and_none_is_had_twice_at_a_time(
     for key in had:
         work.done(key)
     assert set(drain(work)) == wanted
+
+
+def test_a_key_that_a_worker_adds_for_sooner_when_it_was_just_woken_is_not_slept_over() -> None:
+    clock = ManualClock(0.0)
+    work: WorkQueue[str] = WorkQueue(clock.now)
+    worked: list[tuple[str, float]] = []
+
+    async def worker() -> None:
+        while True:
+            while (key := work.take()) is not None:
+                worked.append((key, clock.now()))
+                if len(worked) < 3:
+                    work.add_at(key, clock.now() + 5)
+                work.done(key)
+            await work.filled()
+
+    async def story() -> None:
+        work.add_at("far", 60.0)
+        work.add_at("near", 5.0)
+        tasks = [asyncio.create_task(worker()), asyncio.create_task(work.wake(clock))]
+        for _ in range(3):
+            for _ in range(10):
+                await asyncio.sleep(0)
+            if (due := clock.next_wake()) is not None:
+                clock.move_to(due)
+        for _ in range(10):
+            await asyncio.sleep(0)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    asyncio.run(story())
+    assert worked == [("near", 5.0), ("near", 10.0), ("near", 15.0)]
