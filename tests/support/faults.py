@@ -167,7 +167,9 @@ class Faulty:
     async def _is_there(self, kind: Kind, obj: Object) -> bool:
         metadata = obj["metadata"]
         try:
-            return await self.store.get(kind, metadata["namespace"], metadata["name"]) is obj
+            return (
+                await self.store.get(kind, metadata.get("namespace", ""), metadata["name"]) is obj
+            )
         except NotFound:
             return False
 
