@@ -8,9 +8,8 @@ import asyncio
 import contextlib
 import logging
 import ssl
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
 
 import msgspec
 from aiohttp import web
@@ -30,8 +29,6 @@ from vcjob.api.problems import printable
 from vcjob.controller.probes import Address, add_probes, listening
 from vcjob.controller.readiness import Readiness
 
-T = TypeVar("T")
-
 MOST_BYTES = 6 * 1024 * 1024
 """An update holds two objects, of which API servers take at most 3 MiB each."""
 _JSON = "application/json"
@@ -40,6 +37,7 @@ _SMALL = 64 * 1024
 _AT_ONCE = 16
 """Bigger bodies that are held at a time; others wait for their turn."""
 _THREADS = 2
+"""For small reviews, and as many for big ones, which may take seconds."""
 _SHUTDOWN_SECONDS = float(TIMEOUT_SECONDS)
 
 _log = logging.getLogger(__name__)
@@ -61,11 +59,13 @@ class Reviewer:
         self._metrics = metrics
         self._seconds = seconds
         self._turn = asyncio.Semaphore(_AT_ONCE)
-        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="review")
+        self._for_small = ThreadPoolExecutor(_THREADS, thread_name_prefix="review")
+        self._for_big = ThreadPoolExecutor(_THREADS, thread_name_prefix="big-review")
 
     def close(self) -> None:
         """Begin no further review."""
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        for threads in (self._for_small, self._for_big):
+            threads.shutdown(wait=False, cancel_futures=True)
 
     async def review(self, request: web.Request) -> web.Response:
         """The answer, or a sentence about why there is none (400, 408, 413, 415, 500, 503)."""
@@ -94,15 +94,19 @@ class Reviewer:
                     body += piece
                 late = NotAReview("the review took too long", 503)
                 started = loop.time()
-                text, allowed = await self._answer(request.path, bytes(body))
+                threads = self._for_small if len(body) <= _SMALL else self._for_big
+                text, allowed = await self._answer(request.path, bytes(body), threads)
         except TimeoutError as error:
             raise late from error
         result = "allowed" if allowed else "denied"
         self._metrics.count(request.path, result, loop.time() - started)
         return web.Response(body=text, content_type=_JSON)
 
-    async def _answer(self, path: str, body: bytes) -> tuple[bytes, bool]:
-        asked = await self._in_thread(lambda: read_request(body))
+    async def _answer(
+        self, path: str, body: bytes, threads: ThreadPoolExecutor
+    ) -> tuple[bytes, bool]:
+        loop = asyncio.get_running_loop()
+        asked = await loop.run_in_executor(threads, read_request, body)
         queue = queue_asked_about(path, asked)
         known = await self._lookups.known_about(queue) if queue else self._lookups.known()
 
@@ -110,10 +114,7 @@ class Reviewer:
             reviewed = answer(path, asked, self._rules, known)
             return msgspec.json.encode(reviewed), reviewed["response"]["allowed"]
 
-        return await self._in_thread(compute)
-
-    async def _in_thread(self, work: Callable[[], T]) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+        return await loop.run_in_executor(threads, compute)
 
 
 async def _pieces(request: web.Request) -> AsyncIterator[bytes]:

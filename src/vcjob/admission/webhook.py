@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import logging
+import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -92,10 +93,12 @@ def _told_to_end() -> Iterator["asyncio.Future[int]"]:
     told: asyncio.Future[int] = loop.create_future()
 
     def tell(number: int) -> None:
-        if not told.done():
-            told.set_result(number)
-        for one in signals:  # from now on as if nobody listened
-            loop.remove_signal_handler(one)
+        if told.done():
+            # By the kernel the first process of a container would not be ended.
+            _log.warning("told to end again: ending on the spot")
+            logging.shutdown()
+            os._exit(128 + number)
+        told.set_result(number)
 
     signals = (signal.SIGTERM, signal.SIGINT)
     for one in signals:

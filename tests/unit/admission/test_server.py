@@ -5,10 +5,12 @@ import io
 import json
 import logging
 import ssl
+import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from datetime import UTC, datetime
 from functools import cache
+from typing import Any
 
 import aiohttp
 import pytest
@@ -17,7 +19,7 @@ from reviews import RULES, review
 from vcjob.admission import server
 from vcjob.admission.lookups import Lookups
 from vcjob.admission.metrics import Metrics
-from vcjob.admission.reviewing import Known
+from vcjob.admission.reviewing import Known, Request
 from vcjob.admission.server import MOST_BYTES, Reviewer, serve_reviews
 from vcjob.controller.certificates import Made, make_certificate, server_context, use_certificate
 from vcjob.controller.readiness import Readiness
@@ -149,6 +151,27 @@ def test_bodies_that_do_not_end_hold_up_nobody(sent: bytes) -> None:
             assert b"408" in answers <= {b"408", b"503"}
 
     run(scenario, seconds=2.0)
+
+
+def test_big_reviews_hold_up_no_small_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    answered, go_on = server.answer, threading.Event()
+
+    def slow_if_big(path: str, asked: Request, *more: Any) -> Any:
+        assert len(str(asked.object)) < server._SMALL or go_on.wait(LONG)
+        return answered(path, asked, *more)
+
+    monkeypatch.setattr(server, "answer", slow_if_big)
+    big = json.dumps(review({"metadata": {"name": "j" * server._SMALL}})).encode()
+
+    async def scenario(asked: Served) -> None:
+        asking = [asyncio.create_task(asked.ask(big)) for _ in range(server._AT_ONCE)]
+        try:
+            assert (await asked.ask())[0] == 200
+        finally:
+            go_on.set()
+        assert {code for code, _ in await asyncio.gather(*asking)} == {200}
+
+    run(scenario)
 
 
 def test_a_body_that_breaks_off_is_nobodys_fault(caplog: pytest.LogCaptureFixture) -> None:
