@@ -10,6 +10,7 @@ class Condition(StrEnum):
     KINDS = "kinds"
     RIGHTS = "rights"
     SECRETS = "secrets"
+    QUEUES = "queues"
     VOLCANO = "volcano"
     SCHEDULER = "scheduler"
     LEASE = "lease"

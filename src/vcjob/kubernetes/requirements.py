@@ -144,13 +144,22 @@ def sentence(denied: Iterable[Question]) -> str:
     verbs: dict[tuple[str, str], list[str]] = defaultdict(list)
     for question in denied:
         kind = question.right.kind
-        resource = question.right.resource + (f".{kind.group}" if kind.group else "")
+        resource = f"{kind.plural}.{kind.group}" if kind.group else kind.plural
+        if question.right.subresource:
+            resource += f"/{question.right.subresource}"
         where = f' in namespace "{question.namespace}"' if question.namespace else ""
         named = f' "{question.name}"' if question.name else ""
         verbs[f"{resource}{named}", where].append(question.verb)
     return "; ".join(
         f"{_all_of(dict.fromkeys(these))} {what}{where}" for (what, where), these in verbs.items()
     )
+
+
+_DISPENSABLE = (
+    (Feature.KEYS, Condition.SECRETS, "Jobs with the plugin ssh wait"),
+    (Feature.QUEUE_STATES, Condition.QUEUES, "Queues are not opened, closed or counted"),
+)
+"""Without which rights the operator works all the same, and what it then does not."""
 
 
 class Requirements:
@@ -213,10 +222,11 @@ class Requirements:
         unseen = {question.namespace for question in denied if question.verb in FOLLOWING}
         self._partly_blind = bool(unseen)
         self._blind = "" in unseen or unseen >= set(self._options.namespaces or ("",))
-        keys = [question for question in denied if question.right.feature is Feature.KEYS]
-        lacking = f"we may not {sentence(keys)}: Jobs with the plugin ssh wait" if keys else ""
-        self._readiness.meet(Condition.SECRETS, lacking, warn=bool(keys))
-        denied = [question for question in denied if question not in keys]
+        for feature, condition, otherwise in _DISPENSABLE:
+            lacking = [question for question in denied if question.right.feature is feature]
+            told = f"we may not {sentence(lacking)}: {otherwise}" if lacking else ""
+            self._readiness.meet(condition, told, warn=bool(lacking))
+            denied = [question for question in denied if question not in lacking]
         if denied:
             waits = "Jobs that need it wait"
             if self._partly_blind:

@@ -211,15 +211,24 @@ def test_a_namespace_that_is_closed_keeps_no_other_waiting(
     asyncio.run(scenario())
 
 
-def test_without_secrets_only_the_plugin_ssh_is_missed() -> None:
+@pytest.mark.parametrize(
+    ("denied", "line"),
+    [
+        ({(verb, "secrets") for verb in ("create", "delete", "get")},
+         "secrets: we may not create, delete and get secrets: Jobs with the plugin ssh wait"),
+        ({("patch", "queues")},
+         "queues: we may not patch queues.scheduling.volcano.sh/status; patch "
+         "queues.scheduling.volcano.sh: Queues are not opened, closed or counted"),
+    ],
+)  # fmt: skip
+def test_what_is_dispensable_is_missed_by_an_operator_that_works(
+    denied: set[tuple[str, str]], line: str
+) -> None:
     async def scenario() -> None:
         there, readiness = Everything(), Readiness()
-        there.reviewing.denied |= {(verb, "secrets") for verb in ("create", "delete", "get")}
+        there.reviewing.denied |= denied
         assert await is_met(there, readiness)
         assert readiness.ready
-        assert readiness.text() == (
-            "ready\nsecrets: we may not create, delete and get secrets: "
-            "Jobs with the plugin ssh wait\n"
-        )
+        assert readiness.text() == f"ready\n{line}\n"
 
     asyncio.run(scenario())
