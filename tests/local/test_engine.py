@@ -1,6 +1,8 @@
 """What an engine has its controller follow: more than one on a cluster does."""
 
 import asyncio
+import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -40,5 +42,35 @@ def test_a_job_goes_on_as_soon_as_what_has_its_name_is_gone(
     async def main() -> None:
         async with engine, asyncio.timeout(30):
             await story()
+
+    asyncio.run(main())
+
+
+def children(process: int) -> list[int]:
+    return [
+        int(one) for one in Path(f"/proc/{process}/task/{process}/children").read_text().split()
+    ]
+
+
+def is_starter(process: int) -> bool:
+    return b"vcjob.local.node.starter" in Path(f"/proc/{process}/cmdline").read_bytes()
+
+
+def test_without_its_name_server_an_engine_says_so_and_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    before = set(children(os.getpid()))
+    engine = LocalEngine(EngineOptions())
+    engine.prepare()
+
+    async def main() -> None:
+        async with engine, asyncio.timeout(30):
+            [keeper] = set(children(os.getpid())) - before
+            [first] = children(keeper)
+            for one in children(first):
+                if not is_starter(one):
+                    os.kill(one, signal.SIGKILL)
+            assert await engine.lost == "the process that looks up names for pods ended"
 
     asyncio.run(main())

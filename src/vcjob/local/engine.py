@@ -54,6 +54,7 @@ from vcjob.plugins.registry import installed_plugins
 
 NODE_NAME = "this-machine"
 _LOOK_SECONDS = 0.5
+_NODE_SECONDS = 1.0
 
 
 class Kept(msgspec.Struct, frozen=True):
@@ -197,7 +198,7 @@ class LocalEngine:
             controller = Controller(self.cluster, plugins, of_others=True, check_pod=pod_problems)
             deciding.append(controller.run())
         self._deciding = self._begin(*deciding)
-        doing = [self._network.run(), self._agent.run(), self._clean_up()]
+        doing = [self._network.run(), self._agent.run(), self._clean_up(), self._watch_names()]
         if self._of_service:
             doing.append(EndpointSlices(patient, self.on_problem).run())
         self._doing = self._begin(*doing)
@@ -311,6 +312,13 @@ class LocalEngine:
                 await remove_files(found, self._node)
             except (NodeRefused, OSError) as error:
                 self.on_problem(f"files of earlier runs could not be removed: {error}")
+
+    async def _watch_names(self) -> None:
+        """Pods that cannot find each other are of no use: without the name server all ends."""
+        await self._network.name_server_ended()
+        await asyncio.wait([self._node.closed], timeout=_NODE_SECONDS)  # it may have taken it along
+        if not self.lost.done():
+            self.lost.set_result("the process that looks up names for pods ended")
 
     def _on_node_closed(self, _: asyncio.Future[None]) -> None:
         if not self.lost.done():

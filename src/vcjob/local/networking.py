@@ -61,6 +61,13 @@ class Networking:
             tasks.create_task(follow(self._cluster, SERVICE, self._take_service))
             tasks.create_task(follow(self._cluster, POD, self._take_pod))
 
+    async def name_server_ended(self) -> None:
+        """Return when the name server has ended, which it does by itself with the node only."""
+        if self._feed:
+            await self._feed.ended.wait()
+        else:
+            await asyncio.Event().wait()
+
     def close(self) -> None:
         """End the name server's feed, and with it the name server."""
         if self._feed:
@@ -165,7 +172,14 @@ class _Feed:
         self._unsent = bytearray()
         self._loop = asyncio.get_running_loop()
         self._writing = False
+        self.ended = asyncio.Event()
         connection.setblocking(False)
+        self._loop.add_reader(connection, self._read_end)
+
+    def _read_end(self) -> None:
+        """The name server says nothing: what can be read is that it has ended."""
+        self._loop.remove_reader(self._connection)
+        self.ended.set()
 
     def send(self, data: bytes) -> None:
         self._unsent += data
@@ -173,6 +187,7 @@ class _Feed:
             self._flush()
 
     def close(self) -> None:
+        self._loop.remove_reader(self._connection)
         if self._writing:
             self._loop.remove_writer(self._connection)
         self._connection.close()
@@ -183,7 +198,7 @@ class _Feed:
                 try:
                     del self._unsent[: self._connection.send(self._unsent)]
                 except (BrokenPipeError, ConnectionResetError):
-                    self._unsent.clear()  # the node is gone, which others tell
+                    self._unsent.clear()  # told by `ended`
         waiting = bool(self._unsent)
         if waiting != self._writing:
             self._writing = waiting

@@ -24,20 +24,32 @@ class Starter:
             raise OSError(errno.E2BIG, f"{len(descriptors)} volumes and files are too many")
         document = memory_file(encode(order))
         try:
-            socket.send_fds(self._control, [b"f"], [document, *descriptors])
-            answer = self._control.recv(4)
-        except ConnectionError:
-            answer = b""
+            answer = self._ask([document, *descriptors])
         finally:
             os.close(document)
         if not answer:
-            self._control.close()
-            self._control = _begin()
-            raise OSError(errno.EIO, "the process that starts containers had ended; one is new")
+            self._begin_anew()
+            raise OSError(errno.EIO, "the process that starts containers ended; one is new")
         child = int.from_bytes(answer, "big", signed=True)
         if child < 0:
             raise OSError(-child, os.strerror(-child))
         return child
+
+    def _ask(self, descriptors: Sequence[int]) -> bytes:
+        """Send an order; returns the answer, empty if it is not known what became of the order."""
+        try:
+            socket.send_fds(self._control, [b"f"], descriptors)
+        except ConnectionError:  # it had ended before, so that nothing was done
+            self._begin_anew()
+            socket.send_fds(self._control, [b"f"], descriptors)
+        try:
+            return self._control.recv(4)
+        except ConnectionError:
+            return b""
+
+    def _begin_anew(self) -> None:
+        self._control.close()
+        self._control = _begin()
 
 
 def memory_file(content: bytes) -> int:
