@@ -66,11 +66,10 @@ class Applier:
 
         Returns what stands in the way of the rest: what was decided is recorded all the same.
         """
-        assert record.obj is not None
-        metadata = record.obj["metadata"]
+        metadata = record.there["metadata"]
         obstructed: InTheWay | None = None
         if plan.amend is not None:
-            place = _place_of(record.obj)
+            place = _place_of(record.there)
             stored = await self._cluster.patch(JOB, *place[:2], plan.amend, uid=place[2])
             self._records.take(JOB, EventType.MODIFIED, stored)
         try:
@@ -94,12 +93,11 @@ class Applier:
 
         ``tell`` is left to the caller, whatever this raises: it is about what is recorded.
         """
-        assert record.obj is not None
         for command in plan.handled_commands:
             await self._delete(Remove(COMMAND, *_place_of(command)))
         if plan.remove_group:
             await self._delete(plan.remove_group)
-        await self._remove_pods(record, plan, record.obj["metadata"]["namespace"])
+        await self._remove_pods(record, plan, record.there["metadata"]["namespace"])
         if obstructed:
             raise obstructed
         await self._create_pods(record, plan, blueprint)
@@ -133,8 +131,7 @@ class Applier:
             raise InTheWay(Trouble(reason, str(error))) from error
 
     async def _record(self, record: Record, patch: Object) -> None:
-        assert record.obj is not None
-        metadata = record.obj["metadata"]
+        metadata = record.there["metadata"]
         try:
             stored = await self._cluster.patch(
                 JOB,
@@ -152,8 +149,7 @@ class Applier:
 
     async def _look_again(self, record: Record) -> None:
         """Somebody changed the Job meanwhile: read it, rather than wait for its watch event."""
-        assert record.obj is not None
-        metadata = record.obj["metadata"]
+        metadata = record.there["metadata"]
         try:
             obj = await self._cluster.get(JOB, metadata["namespace"], metadata["name"])
         except NotFound:

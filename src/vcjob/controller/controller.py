@@ -216,9 +216,10 @@ class Controller:
             return
         planned = self._paced(record, planned, written, now)
         obj = record.obj
+        warnings = self._preparer.warnings(record, blueprint)
         if planned.ensure and not attempt:
             planned = await self._repaired_in_turn(record, planned, now)
-        for told in self._preparer.warnings(record, blueprint):
+        for told in warnings:
             await record_event(self._cluster, obj, told, now)
         obstructed = await self._applier.decide(record, planned)
         failure: Exception | None = None
@@ -266,9 +267,8 @@ class Controller:
         self.queue.add_at(record.uid, now + wait)
         if not pace.told:
             pace.told = True
-            assert record.obj is not None
             told = contested(planned.ensure[0])
-            await record_event(self._cluster, record.obj, told, now)
+            await record_event(self._cluster, record.there, told, now)
         return msgspec.structs.replace(planned, ensure=(), create=())
 
     async def _make_key_pairs(self, record: Record, needs: Collection[KeyPairNeed]) -> None:
@@ -286,10 +286,10 @@ class Controller:
 
     async def _look_for_secrets(self, record: Record, names: Iterable[str]) -> None:
         """Read what an earlier controller may have left; raises InTheWay without the right to."""
-        assert record.obj is not None
+        namespace = record.there["metadata"]["namespace"]
         for name in sorted(names):
             try:
-                secret = await self._cluster.get(SECRET, record.obj["metadata"]["namespace"], name)
+                secret = await self._cluster.get(SECRET, namespace, name)
             except NotFound:
                 continue
             except Forbidden as error:

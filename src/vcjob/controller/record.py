@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 from vcjob.api.kinds import Kind
 from vcjob.api.types import Job, Object
+from vcjob.controller.cluster import NotFound
 from vcjob.controller.repair_pace import RepairPace
 from vcjob.controller.status_pace import StatusPace
 from vcjob.core.blueprint import Blueprint
@@ -44,6 +45,13 @@ class Record:
     failures: int = 0
     pace: StatusPace = field(default_factory=StatusPace)
     repairs: RepairPace = field(default_factory=RepairPace)
+
+    @property
+    def there(self) -> Object:
+        """The Job, as it is needed in the middle of something; raises NotFound once it is gone."""
+        if self.obj is None:
+            raise NotFound("it was deleted meanwhile")
+        return self.obj
 
     @property
     def is_empty(self) -> bool:

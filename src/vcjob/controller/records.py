@@ -99,6 +99,8 @@ class Records:
             self._wake(kind, key)
             return
         new_owner = metadata["uid"] if kind == JOB else self._owner_of(kind, obj)
+        if kind in self._unwatched and not self._is_known(new_owner):
+            return  # the answer of a write for a Job that is gone: nobody will tell that it went
         self._departed.is_back(metadata["uid"])
         if uid and uid != metadata["uid"]:
             self._forget(kind, key, uid, owner)
@@ -109,6 +111,10 @@ class Records:
         self._put(kind, owner, obj)
         if owner and not quietly:
             self._changed(owner)
+
+    def _is_known(self, uid: str) -> bool:
+        record = self.by_uid.get(uid)
+        return record is not None and record.obj is not None
 
     def is_gone(self, kind: Kind, namespace: str, name: str) -> None:
         """An object was not there: of a kind that is watched, the news of it are on their way."""

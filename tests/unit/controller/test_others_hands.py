@@ -1,6 +1,9 @@
 """Others' hands on the objects of a Job: what the controller knows is true, and it goes on."""
 
+import asyncio
+import itertools
 from collections.abc import AsyncIterator, Mapping
+from functools import partial
 from typing import Any
 
 import pytest
@@ -8,7 +11,7 @@ from faults import Faulty
 from simulation import Simulation, simulated
 
 from vcjob.api.defaults import apply_defaults
-from vcjob.api.kinds import COMMAND, CONFIG_MAP, JOB, POD, PRIORITY_CLASS, SERVICE, Kind
+from vcjob.api.kinds import COMMAND, CONFIG_MAP, JOB, POD, PRIORITY_CLASS, SECRET, SERVICE, Kind
 from vcjob.api.names import JOB_NAME, JOB_VERSION, TASK_INDEX, TASK_SPEC
 from vcjob.api.types import Object
 from vcjob.controller.cluster import ObjectList, WatchEvent
@@ -180,3 +183,50 @@ def test_nothing_is_kept_for_later_of_a_job_that_is_gone() -> None:
         assert world.controller.queue.next_due is None
 
     simulated(story)
+
+
+def test_a_job_that_is_deleted_in_the_middle_of_a_look_is_no_fault(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """It is deleted just before each of the writes of its life."""
+
+    async def story(world: Simulation, at: int) -> int:
+        cluster = world.cluster
+        assert isinstance(cluster, Faulty)
+        left = [at]
+
+        async def delete_job(*_: Any) -> None:
+            left[0] -= 1
+            if left[0] == -1:
+                await world.store.delete(JOB, "default", "lc")
+                for _ in range(5):  # until the controller knows
+                    await asyncio.sleep(0)
+
+        for hooks in (cluster.before_create, cluster.before_patch, cluster.before_delete):
+            hooks.append(delete_job)
+        plugins = {"svc": [], "ssh": ["--ssh-public-key=alone"]}  # of which it warns
+        policies = [{"event": "PodFailed", "action": "RestartJob"}]
+        await world.create_job(job(plugins=plugins, policies=policies))
+        await world.settle()
+        if await world.exists(JOB, "lc"):
+            await world.admit()
+            await world.settle()
+            await world.run_pending()
+            await world.settle()
+        if await world.exists(POD, "lc-worker-0"):
+            await world.end_pod("lc-worker-0", 1)
+            await world.settle()
+        await world.advance(100)
+        if left[0] < 0:
+            assert await world.pod_names() == []
+            assert world.controller is not None
+            assert world.controller.records.by_uid == {}
+        return left[0]
+
+    for at in itertools.count():
+        options = {"unwatched": (SECRET,)}
+        left = simulated(partial(story, at=at), wrap=Faulty, controller_options=options)
+        if left >= 0:
+            break
+    assert at > 15
+    assert not [one for one in caplog.records if one.levelname == "ERROR"], caplog.text
