@@ -26,6 +26,7 @@ import msgspec
 from vcjob.api.kinds import COMMAND, EVENT, JOB, Kind
 from vcjob.api.types import Job, Object
 from vcjob.cli.exit_codes import ExitCode, of_phases
+from vcjob.cli.lingering import Lingering
 from vcjob.cli.orders import order
 from vcjob.cli.progress import FINAL_PHASES, status_line, task_counts
 from vcjob.cli.screen import Screen
@@ -76,6 +77,7 @@ class Follower:
         self._jobs: dict[str, Job] = {}
         self._deleted: set[str] = set()
         self._shown: dict[str, str] = {}
+        self._lingering = Lingering()
         self._events_shown: dict[str, int] = {}
         self._happenings: asyncio.Queue[_Happening | tuple[Kind, Object] | str] = asyncio.Queue()
         self._started = time.monotonic()
@@ -131,6 +133,7 @@ class Follower:
                     self._on_event(obj)
                 case _Happening.TICK:
                     self._screen.flush()
+                    self._tell_what_lingers()
                     if self._screen.broken and self._screen.on_terminal:
                         if _ends_by_hang_up():
                             self._happenings.put_nowait(_Happening.HANG_UP)
@@ -184,11 +187,21 @@ class Follower:
             return
         job = self._jobs[uid] = Job.of(obj)
         state = job.status.state
+        runs = state.phase == "Running"
         if state.phase and state.phase != self._shown.get(uid):
             self._shown[uid] = state.phase
-            why = f": {state.message}" if state.message else ""
-            counts = f" ({task_counts(job)})" if state.phase == "Running" else ""
-            self._screen.note(f"{job.metadata.name} is {state.phase}{counts}{why}")
+            if runs:  # which pods lag is of interest only if they do for long
+                self._screen.note(f"{job.metadata.name} is {state.phase} ({task_counts(job)})")
+            else:
+                why = f": {state.message}" if state.message else ""
+                self._screen.note(f"{job.metadata.name} is {state.phase}{why}")
+                self._lingering.was_told(uid, state.message)
+        self._lingering.says(uid, state.message, time.monotonic())
+
+    def _tell_what_lingers(self) -> None:
+        for uid, message in self._lingering.due(time.monotonic()):
+            job = self._jobs[uid]
+            self._screen.note(f"{job.metadata.name} is {job.status.state.phase}: {message}")
 
     def _on_event(self, event: Object) -> None:
         reason = event.get("reason")
@@ -201,6 +214,7 @@ class Follower:
         if self._events_shown.get(key) == count:
             return
         self._events_shown[key] = count
+        self._lingering.was_told(involved.get("uid", ""), event.get("message", ""))
         where = f"{involved.get('kind', '')} {involved.get('name', '')}".strip()
         times = f" (x{count})" if count > 1 else ""
         warning = "Warning " if event.get("type") == "Warning" else ""
