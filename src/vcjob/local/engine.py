@@ -220,7 +220,7 @@ class LocalEngine:
         with contextlib.suppress(OSError):  # the node mounted on one while it lived
             if not by_node and not self._options.keep:
                 await remove_files([self.run.pods], self._node)
-            self.run.node.rmdir()
+            self.run.remove_node()
         if self._of_service:
             shutil.rmtree(self.run.path, ignore_errors=True)  # what it leaves, the next run removes
         self.run.close()

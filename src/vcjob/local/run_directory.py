@@ -26,6 +26,7 @@ from pathlib import Path
 import msgspec
 
 from vcjob.api.errors import VcjobError
+from vcjob.local.node.options import NODE_LOG
 
 KEPT_RUNS = 10
 """Of how many ended runs the logs stay."""
@@ -62,6 +63,16 @@ class RunDirectory(msgspec.Struct, frozen=True):
     def objects(self) -> Path:
         """Where Jobs, pods and Events are left to be read."""
         return self.path / "objects.json"
+
+    def remove_node(self) -> None:
+        """Take away what an ended node process leaves, unless it had something to say.
+
+        Raises OSError.
+        """
+        log = self.node / NODE_LOG
+        if log.exists() and not log.stat().st_size:
+            log.unlink()
+        self.node.rmdir()
 
     def close(self) -> None:
         """Give up the lock."""

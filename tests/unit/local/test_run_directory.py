@@ -1,11 +1,13 @@
 """Directories of runs: locked while they run, cleaned up once they do not."""
 
+import contextlib
 import os
 import stat
 from pathlib import Path
 
 import pytest
 
+from vcjob.local.node.options import NODE_LOG
 from vcjob.local.run_directory import StateUnusable, leftovers, open_run, state_root
 
 
@@ -19,6 +21,18 @@ def test_a_run_has_private_directories(tmp_path: Path) -> None:
     run = open_run(tmp_path / "vcjob")
     for directory in (tmp_path / "vcjob", run.path, run.logs, run.pods, run.node):
         assert stat.S_IMODE(directory.stat().st_mode) == 0o700
+    run.close()
+
+
+@pytest.mark.parametrize(("said", "stays"), [("", False), ("Traceback", True)])
+def test_what_the_node_process_said_stays_if_it_is_something(
+    tmp_path: Path, said: str, stays: bool
+) -> None:
+    run = open_run(tmp_path)
+    (run.node / NODE_LOG).write_text(said)
+    with contextlib.suppress(OSError):
+        run.remove_node()
+    assert run.node.exists() is stays
     run.close()
 
 

@@ -23,7 +23,7 @@ from vcjob.local.node import syscalls
 from vcjob.local.node.cgroups import ControlGroups
 from vcjob.local.node.identity import IdMapRefused, IdMaps, choose_maps, write_maps
 from vcjob.local.node.messages import StartFailed
-from vcjob.local.node.options import NodeOptions
+from vcjob.local.node.options import NODE_LOG, NodeOptions
 from vcjob.local.node.passages import open_passages
 from vcjob.local.node.probe import MachineCannot, Step, explain
 
@@ -231,7 +231,7 @@ def _leave_engine(options: NodeOptions, *kept: socket.socket) -> None:
     signal.set_wakeup_fd(-1)
     null = os.open(os.devnull, os.O_RDWR)
     log = os.open(
-        os.path.join(options.directory, "node.log"),
+        os.path.join(options.directory, NODE_LOG),
         os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC,
         0o600,
     )

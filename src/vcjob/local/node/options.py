@@ -2,6 +2,9 @@
 
 import msgspec
 
+NODE_LOG = "node.log"
+"""What the node process says that nobody expected, in its directory."""
+
 
 class NodeOptions(msgspec.Struct, frozen=True):
     """How to make the pods' world.
