@@ -1,8 +1,8 @@
 """Queues kept up: opened and closed as Commands ask, closed with the one above, and counted.
 
-A state is written at once, counts of PodGroups at most once a second for each Queue. Whatever comes
-of a Command is written before the Command is deleted: who takes over after a crash obeys it again,
-and that changes nothing.
+A state is written at once, counts of PodGroups at most once a second for each Queue and, in the
+long run, ten times a second for all of them together. Whatever comes of a Command is written before
+the Command is deleted: who takes over after a crash obeys it again, and that changes nothing.
 """
 
 import asyncio
@@ -34,6 +34,8 @@ from vcjob.core.draft import Told
 from vcjob.core.queue_states import decide, is_marked, status_patch
 
 _COUNT_SECONDS = 1.0
+_COUNTS_A_SECOND = 10.0
+"""For all Queues: what only informs must not use up what an API server can take."""
 _FIRST_PAUSE_SECONDS = 0.05
 _LONGEST_PAUSE_SECONDS = 60.0
 _WORKERS = 4
@@ -140,7 +142,8 @@ class QueueKeeper:
         """How long (s) counts have to wait until they are written."""
         if not patch or name not in self._counted_at:
             return 0.0
-        return max(self._counted_at[name] + _COUNT_SECONDS - self._clock.steady(), 0.0)
+        interval = max(_COUNT_SECONDS, len(self.books.queues) / _COUNTS_A_SECOND)
+        return max(self._counted_at[name] + interval - self._clock.steady(), 0.0)
 
     async def _mark(self, queue: Object, value: str | None) -> Object:
         """Mark a Queue as closed with the one above it, or take the mark away."""
