@@ -237,8 +237,16 @@ class Records:
         else:
             record.owned.pop((kind, name), None)
         if record.is_empty:
-            del self.by_uid[owner]
+            self._drop(owner)
         self._changed(owner)
+
+    def _drop(self, uid: str) -> None:
+        """Nothing is known of a Job any more: it waits for nothing either."""
+        del self.by_uid[uid]
+        for name in list(self.obstacles):
+            self.obstacles[name].discard(uid)
+            if not self.obstacles[name]:
+                del self.obstacles[name]
 
     def _forget_pod(self, record: Record, name: str, uid: str) -> None:
         task, _, index = name.rpartition("-")

@@ -173,6 +173,12 @@ def test_pods_wait_for_objects_that_are_put_right_only_once_a_second() -> None:
 
 def test_nothing_is_kept_for_later_of_a_job_that_is_gone() -> None:
     async def story(world: Simulation) -> None:
+        await world.store.create(SERVICE, {"metadata": {"name": "other", "namespace": "default"}})
+        await world.create_job(job("other"))
+        await world.settle()
+        assert world.controller is not None
+        assert world.controller.records.obstacles
+        await world.store.delete(JOB, "default", "other")
         await world.run_job(job(ttlSecondsAfterFinished=1_000_000))
         await world.end_running()
         await world.settle()
@@ -181,6 +187,7 @@ def test_nothing_is_kept_for_later_of_a_job_that_is_gone() -> None:
         await world.store.delete(JOB, "default", "lc")
         await world.settle()
         assert world.controller.queue.next_due is None
+        assert world.controller.records.obstacles == {}
 
     simulated(story)
 
