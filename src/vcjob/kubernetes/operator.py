@@ -203,6 +203,7 @@ class Operator:
             await _until(self._choice.changed(), self._decide_with(cluster, chosen))
         finally:
             self._controllers = self._gangs = None
+            self._metrics.forget_jobs()
             self.look()
 
     def _controller(self, cluster: Cluster, chosen: GangScheduling) -> Controller:

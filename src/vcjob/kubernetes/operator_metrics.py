@@ -114,6 +114,10 @@ class OperatorMetrics:
         """A Job is gone."""
         self._starting.pop(uid, None)
 
+    def forget_jobs(self) -> None:
+        """Jobs are no longer looked at here: which of them go nobody will tell."""
+        self._starting.clear()
+
     def watch_jobs(self, jobs: "Callable[[], Iterable[Job]]", queue: Callable[[], int]) -> None:
         """Count ``jobs`` and the keys that wait in the work queue whenever somebody asks."""
         self.registry.register(_Jobs(jobs, queue))

@@ -1,5 +1,6 @@
 """What Prometheus reads of an operator."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -87,10 +88,15 @@ def test_what_is_no_first_start_is_not_timed(seen: list[tuple[Job, Any]]) -> Non
     assert sums(metrics) == (0, 0, 0, 0)
 
 
-def test_a_job_that_went_is_forgotten() -> None:
+@pytest.mark.parametrize(
+    "forget",
+    [lambda metrics: metrics.forget_job("uid-mnist"), OperatorMetrics.forget_jobs],
+    ids=["one", "all, as another leads"],
+)
+def test_a_job_that_went_is_forgotten(forget: Callable[[OperatorMetrics], None]) -> None:
     metrics = OperatorMetrics(Clock())
     metrics.note_job(job(), pods())
-    metrics.forget_job("uid-mnist")
+    forget(metrics)
     metrics.note_job(job(), pods(RUNNING, RUNNING))
     assert sums(metrics) == (0, 0, 0, 0)
 
