@@ -92,6 +92,14 @@ class OwnCertificate:
     async def look(self) -> None:
         """Do what is to be done now; what goes wrong is told in the readiness."""
         try:
+            await self._look()
+        except OSError as error:  # no descriptor is left to load a certificate
+            self._fail(
+                CERTIFICATE, f"it cannot be loaded: {error.strerror}", still_good=bool(self._shown)
+            )
+
+    async def _look(self) -> None:
+        try:
             self._kept = await self._agree()
         except ClusterError as error:
             self._fail(CERTIFICATE, str(error), still_good=self._is_good())

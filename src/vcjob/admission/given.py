@@ -56,7 +56,7 @@ class GivenCertificate:
         try:
             self._take()
         except OSError as error:
-            trouble = f"{error.filename} cannot be read: {error.strerror}"
+            trouble = f"{error.filename or 'the certificate'} cannot be read: {error.strerror}"
         except UnusableCertificate as error:
             trouble = str(error)
         if self._shown is None:

@@ -112,7 +112,7 @@ def decide(
 
 
 def is_usable(kept: Kept, names: Collection[str], now: datetime) -> bool:
-    """Whether API servers that know the authorities take the certificate."""
+    """Whether API servers that know the authorities take the certificate; raises OSError."""
     sound = _sound(kept.certificate, kept.key, kept.authorities)
     return (
         sound is not None

@@ -1,5 +1,6 @@
 """Options that what runs on a cluster shares: which API server, and how it logs."""
 
+import resource
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -40,6 +41,12 @@ def log_options(command: F) -> F:
 def uses_account_of_pod(kubeconfig: str, context: str) -> bool:
     """Whether these options name no server: it is that of the pod, asked with its account."""
     return not kubeconfig and not context
+
+
+def allow_many_descriptors() -> None:
+    """Let this process have as many as it may: a connection takes one, and 1,024 are soon gone."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def component_server(kubeconfig: str, context: str, health_address: tuple[str, int]) -> "Server":

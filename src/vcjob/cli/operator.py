@@ -8,6 +8,7 @@ import click
 from vcjob.api.names import WIDENING
 from vcjob.cli.addresses import AddressType
 from vcjob.cli.component_options import (
+    allow_many_descriptors,
     component_server,
     log_options,
     server_options,
@@ -117,6 +118,7 @@ def operator(
     from vcjob.kubernetes.operator_options import OperatorOptions
 
     set_up(log_format, log_level)
+    allow_many_descriptors()
     server = component_server(kubeconfig, context, health_address)
     own = server.namespace if uses_account_of_pod(kubeconfig, context) else NAMESPACE
     options = OperatorOptions(

@@ -4,6 +4,7 @@ Plain ``logging`` with a formatter of msgspec: the structured loggers that there
 this needs.
 """
 
+import errno
 import logging
 import sys
 from typing import Any, TextIO
@@ -18,6 +19,7 @@ FORMATS = ("text", "json")
 LEVELS = ("debug", "info", "warning", "error")
 
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+_QUIET_SECONDS = 60.0
 _encode = msgspec.json.Encoder(enc_hook=str).encode
 
 
@@ -29,8 +31,33 @@ def set_up(form: str, level: str, stream: TextIO | None = None) -> None:
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level.upper())
-    logging.getLogger("asyncio").setLevel(max(logging.WARNING, root.level))
+    asyncio_log = logging.getLogger("asyncio")
+    asyncio_log.setLevel(max(logging.WARNING, root.level))
+    asyncio_log.addFilter(_no_descriptors)
     logging.captureWarnings(True)
+
+
+class _NoDescriptors(logging.Filter):
+    """Tells once a minute that no descriptor is left: asyncio does so 100 times a second."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._told = -_QUIET_SECONDS
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether a record is to be logged; it loses its trace, which says nothing."""
+        error = record.exc_info[1] if record.exc_info else None
+        if not isinstance(error, OSError) or error.errno not in (errno.EMFILE, errno.ENFILE):
+            return True
+        if record.created - self._told < _QUIET_SECONDS:
+            return False
+        self._told = record.created
+        record.msg, record.args = "connections wait: %s", (error.strerror,)
+        record.exc_info = None
+        return True
+
+
+_no_descriptors = _NoDescriptors()
 
 
 def _fields(record: logging.LogRecord) -> dict[str, Any]:

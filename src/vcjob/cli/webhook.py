@@ -9,6 +9,7 @@ import click
 from vcjob.api.names import WIDENING
 from vcjob.cli.addresses import AddressType
 from vcjob.cli.component_options import (
+    allow_many_descriptors,
     component_server,
     log_options,
     server_options,
@@ -79,6 +80,7 @@ def webhook(
     if bool(certificate) != bool(key):
         raise click.UsageError("--certificate and --key belong together: give both or none")
     set_up(log_format, log_level)
+    allow_many_descriptors()
     server = component_server(kubeconfig, context, health_address)
     own = server.namespace if uses_account_of_pod(kubeconfig, context) else "vcjob-system"
     options = WebhookOptions(

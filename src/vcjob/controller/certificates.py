@@ -100,9 +100,9 @@ def server_context() -> ssl.SSLContext:
 
 
 def use_certificate(context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
-    """Show a certificate (PEM) to whoever connects from now on; raises UnusableCertificate.
+    """Show a certificate (PEM) to whoever connects from now on.
 
-    What cannot be used changes nothing.
+    What cannot be used changes nothing. Raises as ``load_chain``.
     """
     pem = certificate.rstrip() + b"\n" + key
     load_chain(server_context(), pem)  # tried out on one that nobody uses
@@ -110,13 +110,16 @@ def use_certificate(context: ssl.SSLContext, certificate: bytes, key: bytes) -> 
 
 
 def load_chain(context: ssl.SSLContext, pem: bytes) -> None:
-    """Give a certificate and its key to a context; raises UnusableCertificate."""
+    """Give a certificate and its key to a context.
+
+    Raises UnusableCertificate, and OSError where this process has no descriptor left.
+    """
     # OpenSSL wants files; these exist in memory only.
     descriptor = os.memfd_create("certificate", os.MFD_CLOEXEC)
     try:
         os.write(descriptor, pem)
         context.load_cert_chain(f"/proc/self/fd/{descriptor}", password=_no_password)
-    except (ssl.SSLError, OSError, ValueError) as error:
+    except (ssl.SSLError, ValueError) as error:
         raise UnusableCertificate(
             "the certificate does not fit its key, or they are not PEM"
         ) from error

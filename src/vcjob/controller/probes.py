@@ -6,6 +6,7 @@ go on does not, so that the kubelet starts the process anew.
 
 import asyncio
 import contextlib
+import resource
 import ssl
 from collections.abc import AsyncIterator, Callable
 
@@ -26,6 +27,8 @@ _SILENT_SECONDS = 20.0
 _IDLE_SECONDS = 120.0
 """Longer than the 90 s of API servers: else they ask on a connection that is just being closed."""
 _MOST_CONNECTIONS = 1000
+_SHARE_OF_DESCRIPTORS = 0.6
+"""That connections may take: the process needs some itself, and others are not counted yet."""
 _LINGERING_SECONDS = 2.0
 """So long the rest of a request is read once it has been answered, so that the answer arrives."""
 
@@ -121,7 +124,9 @@ async def listening(
     """
     if context:
         save_memory_of_tls()
-    connections = Connections(silent_seconds, most_connections)
+    descriptors = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    most = min(most_connections, int(descriptors * _SHARE_OF_DESCRIPTORS))
+    connections = Connections(silent_seconds, most)
     application.middlewares.append(connections.note)
     runner = web.AppRunner(
         application,

@@ -2,6 +2,8 @@
 
 import asyncio
 import base64
+import errno
+import os
 import random
 import ssl
 from collections.abc import Callable
@@ -13,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from vcjob.admission import rotation
 from vcjob.admission.certificates import KNOWN_AFTER, LOOKED_AT_EVERY, SECRET_NAME, OwnCertificate
 from vcjob.admission.configurations import CONFIGURATION_NAME, webhook_configurations
 from vcjob.admission.rotation import RENEWED_BEFORE, SETTLED_AFTER
@@ -348,6 +351,32 @@ async def test_an_api_server_that_goes_away_leaves_the_webhook_ready(
     time.seconds = START + VALID.total_seconds() + 1
     await replica.own.look()
     assert not replica.readiness.ready, "the certificate has expired meanwhile"
+
+
+def test_without_a_descriptor_left_nothing_is_taken_for_spoilt(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Connections of others may use up all of them; the next look finds all as it was."""
+
+    def none_left(*_: object) -> None:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    async def run() -> None:
+        store, time = await store_with_configurations(), Time()
+        await Replica(store, time).own.look()
+        before = (await store.get(SECRET, NAMESPACE, SECRET_NAME))["data"]
+        replica = Replica(store, time)
+        rotation._sound.cache_clear()
+        with monkeypatch.context() as patched:
+            patched.setattr(os, "memfd_create", none_left)
+            await replica.own.look()
+            assert not replica.readiness.ready
+            assert "certificate: it cannot be loaded: Too many" in replica.readiness.text()
+        await replica.own.look()
+        assert replica.readiness.ready
+        assert (await store.get(SECRET, NAMESPACE, SECRET_NAME))["data"] == before
+
+    asyncio.run(run())
 
 
 def refusing(verb: str, kind: Kind, error: Exception) -> Callable[[str, Kind, bool], None]:

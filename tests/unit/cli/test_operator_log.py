@@ -1,5 +1,6 @@
 """What the operator's log looks like."""
 
+import errno
 import io
 import json
 import logging
@@ -64,3 +65,18 @@ def test_the_level_bounds_what_is_logged(stream: io.StringIO) -> None:
     set_up("text", "warning", stream)
     logging.getLogger("vcjob").info("no")
     assert stream.getvalue() == ""
+
+
+def test_that_no_descriptor_is_left_is_said_once_a_minute_and_without_a_trace(
+    stream: io.StringIO,
+) -> None:
+    set_up("text", "info", stream)
+    log = logging.getLogger("asyncio")
+    for _ in range(100):
+        try:
+            raise OSError(errno.EMFILE, "Too many open files")
+        except OSError:
+            log.exception("socket.accept() out of system resource")
+    log.error("something else")
+    told = [line.split(maxsplit=2)[2] for line in stream.getvalue().splitlines()]
+    assert told == ["connections wait: Too many open files", "something else"]
