@@ -9,13 +9,16 @@ from collections.abc import Iterable
 from itertools import islice
 
 _LISTED_PODS = 3
-UNTIL_RESUMED = "; it goes on when it is resumed"
+UNTIL_RESUMED = "it goes on when it is resumed"
 """The end of what a Job says that was stopped and may go on."""
 
 _ENDS = re.compile(
-    r'; waiting (for \d+ pods? to (end|go): [^;]*|to be admitted by the queue "[^"]*")$'
-    r"|; it cannot go on: .*$"
-    rf"|{UNTIL_RESUMED}$"
+    r"(^|; )("
+    r"waiting for \d+ pods? to (end|go): [^;]*"
+    r'|waiting to be admitted by the queue "[^"]*"'
+    r"|it cannot go on: .*"
+    rf"|{UNTIL_RESUMED}"
+    r")$"
 )
 
 
@@ -25,17 +28,25 @@ def departing(count: int, names: Iterable[str], *, to: str) -> str:
         return ""
     shown = ", ".join(islice(names, _LISTED_PODS))
     more = ", …" if count > _LISTED_PODS else ""
-    return f"; waiting for {count} pod{'s' if count > 1 else ''} to {to}: {shown}{more}"
+    return f"waiting for {count} pod{'s' if count > 1 else ''} to {to}: {shown}{more}"
 
 
 def to_be_admitted(queue: str) -> str:
     """That the old pods are gone, and the new ones have not been admitted."""
-    return f'; waiting to be admitted by the queue "{queue}"'
+    return f'waiting to be admitted by the queue "{queue}"'
 
 
 def cannot_go_on(why: str) -> str:
     """That something around the Job keeps its new pods from coming."""
-    return f"; it cannot go on: {why}"
+    return f"it cannot go on: {why}"
+
+
+def with_end(message: str, end: str) -> str:
+    """The sentence with one of these ends, each of which may be empty.
+
+    What Volcano's controller has decided comes without a sentence.
+    """
+    return "; ".join(filter(None, (message, end)))
 
 
 def why_departing(message: str) -> str:

@@ -8,6 +8,7 @@ from vcjob.core.departing import (
     departing,
     to_be_admitted,
     why_departing,
+    with_end,
 )
 
 WHY = 'a Command asked for AbortJob: waiting for 3 pods; "q"; enough'
@@ -17,14 +18,16 @@ WHY = 'a Command asked for AbortJob: waiting for 3 pods; "q"; enough'
     ("end", "words"),
     [
         (departing(0, iter([]), to="end"), ""),
-        (departing(1, iter(["j-w-0"]), to="end"), "; waiting for 1 pod to end: j-w-0"),
-        (departing(3, iter("abc"), to="go"), "; waiting for 3 pods to go: a, b, c"),
-        (departing(40, iter("abcd"), to="go"), "; waiting for 40 pods to go: a, b, c, …"),
-        (to_be_admitted("q"), '; waiting to be admitted by the queue "q"'),
-        (UNTIL_RESUMED, "; it goes on when it is resumed"),
-        (cannot_go_on("no; really"), "; it cannot go on: no; really"),
+        (departing(1, iter(["j-w-0"]), to="end"), "waiting for 1 pod to end: j-w-0"),
+        (departing(3, iter("abc"), to="go"), "waiting for 3 pods to go: a, b, c"),
+        (departing(40, iter("abcd"), to="go"), "waiting for 40 pods to go: a, b, c, …"),
+        (to_be_admitted("q"), 'waiting to be admitted by the queue "q"'),
+        (UNTIL_RESUMED, "it goes on when it is resumed"),
+        (cannot_go_on("no; really"), "it cannot go on: no; really"),
     ],
 )
 def test_every_end_can_be_taken_off(end: str, words: str) -> None:
     assert end == words
-    assert why_departing(WHY + end) == WHY
+    for why in (WHY, ""):
+        assert why_departing(with_end(why, end)) == why
+    assert with_end(WHY, end) == (f"{WHY}; {words}" if words else WHY)

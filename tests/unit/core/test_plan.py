@@ -232,6 +232,16 @@ def test_how_many_old_pods_are_still_there(
         assert planned(OLD[2], status=status).record is None, "and says so once"
 
 
+@pytest.mark.parametrize(("phase", "how"), [("Aborting", "end"), ("Restarting", "go")])
+def test_what_volcano_has_decided_has_no_reason_to_go_before_that(phase: str, how: str) -> None:
+    status = at(phase, version=1)
+    for index, left in enumerate((OLD[:2], OLD[:1])):
+        names = "j-w-0" if index else "j-w-0, j-w-1"
+        status = merge_patch(status, planned(*left, status=status).record)
+        pods = "1 pod" if index else "2 pods"
+        assert status["state"]["message"] == f"waiting for {pods} to {how}: {names}"
+
+
 def test_a_restart_says_what_keeps_its_new_pods_from_coming() -> None:
     status = at("Restarting", version=1)
     status["state"] |= {"reason": "RestartJob", "message": f"{WHY}; attempt 2 of 3 begins"}
