@@ -18,7 +18,7 @@ from vcjob.controller.garbage import rarely_collected
 from vcjob.controller.key_pairs import MakeKeyPair, make_key_pair, stored_pairs
 from vcjob.controller.log_context import current_job
 from vcjob.controller.observers import Observers
-from vcjob.controller.preparing import CheckPod, Preparer, no_problems
+from vcjob.controller.preparing import Check, Preparer, no_problems
 from vcjob.controller.queues import QueueKeeper
 from vcjob.controller.record import Record
 from vcjob.controller.recorder import record_event
@@ -55,7 +55,7 @@ class Controller:
             Job tries again at growing intervals of up to a minute.
         adapt_pod: makes of each pod what is created, as for the scheduler of the cluster; it must
             not change what it gets.
-        check_pod: the problems of a pod, where no API server checks it; its Job then waits.
+        check: the problems of an object, where no API server asks; its Job then waits.
         status_interval: seconds for each write of a Job's status; those that only inform wait
             (``StatusPace``).
         allowed_annotations: those of our annotations that widen rights and work here; None: all.
@@ -80,7 +80,7 @@ class Controller:
         unwatched: Collection[Kind] = (),
         of_others: bool = False,
         adapt_pod: Callable[[Object], Object] = lambda pod: pod,
-        check_pod: CheckPod = no_problems,
+        check: Check = no_problems,
         status_interval: float = 0.0,
         allowed_annotations: Collection[str] | None = None,
         keep_queues: bool = True,
@@ -98,7 +98,7 @@ class Controller:
         self.records = Records(self.queue.add, self._unwatched, plugins.requires)
         sees_classes = PRIORITY_CLASS not in unwatched
         self._preparer = Preparer(
-            self.records, plugins, allowed_annotations, check_pod, sees_classes=sees_classes
+            self.records, plugins, allowed_annotations, check, sees_classes=sees_classes
         )
         self._applier = Applier(cluster, self.records, adapt_pod)
         self._queues = (

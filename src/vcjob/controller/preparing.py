@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Mapping
 
+from vcjob.api.kinds import POD, Kind
 from vcjob.api.problems import Problem, errors, format_path, sentence
 from vcjob.api.types import Job, MalformedObject, Object
 from vcjob.controller.key_pairs import stored_pairs
@@ -15,15 +16,16 @@ from vcjob.core.draft import Told
 from vcjob.core.permission import as_allowed
 from vcjob.core.reasons import MALFORMED, PLUGIN_WARNING, Trouble
 from vcjob.core.scheduling.priorities import BUILT_IN
+from vcjob.core.supporting import kind_of
 from vcjob.core.surroundings import Surroundings
 from vcjob.plugins.base import PluginError
 from vcjob.plugins.registry import Registry
 
-CheckPod = Callable[[Object], list[Problem]]
+Check = Callable[[Kind, Object], list[Problem]]
 
 
-def no_problems(pod: Object) -> list[Problem]:
-    """For clusters: their API server checks each pod."""
+def no_problems(kind: Kind, obj: Object) -> list[Problem]:
+    """For clusters: their API server checks each object."""
     return []
 
 
@@ -34,7 +36,7 @@ class Preparer:
         records: what is known.
         plugins: the plugins that Jobs may use.
         allowed_annotations: those of our annotations that widen rights and work here; None: all.
-        check_pod: the problems of a pod, asked of the first of each task.
+        check: the problems of an object, asked of the first pod of each task and all but pods.
         sees_classes: whether it is known which PriorityClasses there are.
     """
 
@@ -43,7 +45,7 @@ class Preparer:
         records: Records,
         plugins: Registry,
         allowed_annotations: Collection[str] | None,
-        check_pod: CheckPod = no_problems,
+        check: Check = no_problems,
         *,
         sees_classes: bool = True,
     ) -> None:
@@ -51,7 +53,7 @@ class Preparer:
         self._plugins = plugins
         self._allowed = allowed_annotations
         self._sees_classes = sees_classes
-        self._check_pod = check_pod
+        self._check = check
 
     def blueprint(self, record: Record) -> tuple[Blueprint, str]:
         """The Job's blueprint, made anew when what it is made from has changed; what is wrong."""
@@ -68,7 +70,7 @@ class Preparer:
             job, _ = as_allowed(record.job, self._allowed)
             try:
                 blueprint = Blueprint(job, self._plugins, record.key_pairs, forwarding=forwarding)
-                malformed = malformed or self._wrong_pods(blueprint)
+                malformed = malformed or self._impossible(blueprint)
             except MalformedObject as error:
                 malformed = malformed or str(error)
                 blueprint = Blueprint(without_templates(job), self._plugins)
@@ -78,16 +80,24 @@ class Preparer:
         record.blueprint, record.blueprint_of = blueprint, (basis, malformed)
         return blueprint, malformed
 
-    def _wrong_pods(self, blueprint: Blueprint) -> str:
-        """Why nobody would take the pods of a task, empty if there is no reason known."""
+    def _impossible(self, blueprint: Blueprint) -> str:
+        """Why nobody would take an object of the Job, empty if there is no reason known."""
+        for obj in blueprint.supporting_objects():
+            kind = kind_of(obj)
+            if why := self._first_problem(kind, obj):
+                return f"{kind} {obj['metadata']['name']} cannot be made: {why}"
         for task in blueprint.job.spec.tasks:
             try:
                 pod = blueprint.pod(task.name, 0)
             except PluginError:
                 continue  # told when it is to be made
-            for problem in errors(self._check_pod(pod)):
-                why = f"{format_path(problem.path)}: {sentence(problem)}"
+            if why := self._first_problem(POD, pod):
                 return f'pods of task "{task.name}" cannot be made: {why}'
+        return ""
+
+    def _first_problem(self, kind: Kind, obj: Object) -> str:
+        for problem in errors(self._check(kind, obj)):
+            return f"{format_path(problem.path)}: {sentence(problem)}"
         return ""
 
     def _is_spread(self, job: Job) -> bool:

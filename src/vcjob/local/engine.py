@@ -27,7 +27,7 @@ from vcjob.local.agent.agent import Agent
 from vcjob.local.agent.log_files import LogFiles, files_in, last_line
 from vcjob.local.agent.logs import Logs, OnLine
 from vcjob.local.agent.surroundings import AgentSettings, Surroundings
-from vcjob.local.apiserver.admission import pod_problems
+from vcjob.local.apiserver.admission import problems_here
 from vcjob.local.capacity import machine_capacity, process_limit
 from vcjob.local.endpoint_slices import EndpointSlices
 from vcjob.local.first_objects import make_first_objects
@@ -194,8 +194,8 @@ class LocalEngine:
             await make_queues(patient)
         if self._with_controller:
             plugins = installed_plugins(third_party=True)
-            # Nobody checks what goes into the store: a pod of an impossible shape would stop us.
-            controller = Controller(self.cluster, plugins, of_others=True, check_pod=pod_problems)
+            # Nobody else checks what goes into the store, and an impossible object would stop us.
+            controller = Controller(self.cluster, plugins, of_others=True, check=problems_here)
             deciding.append(controller.run())
         self._deciding = self._begin(*deciding)
         doing = [self._network.run(), self._agent.run(), self._clean_up(), self._watch_names()]

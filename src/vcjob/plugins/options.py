@@ -9,13 +9,13 @@ from typing import TypeVar
 
 import msgspec
 
-from vcjob.api.problems import Path, Problem
+from vcjob.api.problems import Path, Problem, errors, format_path
+from vcjob.api.schema import network_peers
+from vcjob.api.schema.readable import readable_part
 from vcjob.api.types import Job, Object
 from vcjob.api.validation import annotation_key, label_value, qualified_name
 
 Wanted = TypeVar("Wanted")
-
-_PEER_FIELDS = frozenset(("podSelector", "namespaceSelector", "ipBlock"))
 
 
 def option_path(key: str) -> Path:
@@ -51,7 +51,11 @@ def annotation_problems(job: Job, key: str) -> Iterator[Problem]:
 
 def peers(job: Job, key: str) -> list[Object]:
     """A JSON list of NetworkPolicy peers; those that cannot be read are left out."""
-    return [peer for peer in _decoded(job, key, list[Object]) or [] if not _wrong_peer(peer)]
+    return [
+        readable_part(peer, network_peers.POLICY_PEER)
+        for peer in _decoded(job, key, list[Object]) or []
+        if not errors(network_peers.peer_problems(peer))
+    ]
 
 
 def peer_problems(job: Job, key: str) -> Iterator[Problem]:
@@ -61,8 +65,10 @@ def peer_problems(job: Job, key: str) -> Iterator[Problem]:
         hint = '[{"namespaceSelector": {"matchLabels": {"team": "a"}}}]'
         yield Problem(f"{key} must be a JSON list of objects", option_path(key), f"such as {hint}")
     for position, peer in enumerate(decoded or []):
-        if wrong := _wrong_peer(peer):
-            yield Problem(f"{key}[{position}] {wrong}", option_path(key))
+        for problem in errors(network_peers.peer_problems(peer)):
+            within = format_path(problem.path)
+            place = f"{key}[{position}]{'.' if within else ''}{within}"
+            yield Problem(f"{place}: {problem.message}", option_path(key), problem.hint)
 
 
 def map_problem(job: Job, key: str) -> Problem | None:
@@ -86,19 +92,6 @@ def _map_problems(
             yield Problem(f'{key}: the key "{name}" must {wrong}', option_path(key))
         if wrong := wrong_value(value):
             yield Problem(f'{key}: the value "{value}" must {wrong}', option_path(key))
-
-
-def _wrong_peer(peer: Object) -> str:
-    if not peer or not _PEER_FIELDS.issuperset(peer):
-        return f"must have only fields out of {', '.join(sorted(_PEER_FIELDS))}, at least one"
-    if not all(isinstance(part, dict) for part in peer.values()):
-        return "must have objects in its fields"
-    block = peer.get("ipBlock")
-    if block is not None and len(peer) > 1:
-        return "must not have other fields beside ipBlock"
-    if block is not None and not isinstance(block.get("cidr"), str):
-        return "must have ipBlock.cidr, such as 10.0.0.0/8"
-    return ""
 
 
 def _decoded(job: Job, key: str, wanted: type[Wanted]) -> Wanted | None:

@@ -1,4 +1,4 @@
-"""Pods that no API server checks: a Job whose pods nobody would take waits, and says why."""
+"""What no API server checks: a Job whose objects nobody would take waits, and says why."""
 
 from typing import Any
 
@@ -6,14 +6,18 @@ import pytest
 from simulation import Simulation, simulated
 
 from vcjob.api.defaults import apply_defaults
+from vcjob.api.kinds import NETWORK_POLICY
 from vcjob.api.types import Object
-from vcjob.local.apiserver.admission import pod_problems
+from vcjob.local.apiserver.admission import problems_here
+from vcjob.plugins.base import Plugin, Request
+from vcjob.plugins.registry import registry_of
 
 
-def job(name: str, **pod: Any) -> Object:
+def job(name: str, *plugins: str, **pod: Any) -> Object:
     spec = {"restartPolicy": "Never", "containers": [{"name": "main", "image": "busybox"}], **pod}
     task = {"name": "worker", "replicas": 2, "template": {"spec": spec}}
-    return apply_defaults({"metadata": {"name": name}, "spec": {"tasks": [task]}})
+    whole = {"tasks": [task], "plugins": {plugin: [] for plugin in plugins}}
+    return apply_defaults({"metadata": {"name": name}, "spec": whole})
 
 
 @pytest.mark.parametrize(
@@ -47,4 +51,25 @@ def test_a_job_whose_pods_would_be_refused_waits_until_they_are_put_right(
         await world.run_all()
         assert await world.phase("lc") == "Running"
 
-    simulated(story, controller_options={"check_pod": pod_problems})
+    simulated(story, controller_options={"check": problems_here})
+
+
+def test_so_does_one_whose_plugin_makes_an_object_of_an_impossible_shape() -> None:
+    def objects(request: Request) -> list[Object]:
+        selector = {"podSelector": {"matchLabels": 7}}
+        metadata = {"name": f"{request.job.metadata.name}-odd"}
+        kind = {"apiVersion": NETWORK_POLICY.api_version, "kind": NETWORK_POLICY.kind}
+        return [{**kind, "metadata": metadata, "spec": selector}]
+
+    odd = Plugin(name="odd", help="-", kinds=(NETWORK_POLICY,), objects=objects)
+
+    async def story(world: Simulation) -> None:
+        await world.create_job(job("lc", "odd"))
+        await world.run_job(job("other"))
+        state = (await world.status("lc"))["state"]
+        assert state["reason"] == "Malformed"
+        assert "NetworkPolicy lc-odd cannot be made: spec.podSelector.match" in state["message"]
+        assert not await world.exists(NETWORK_POLICY, "lc-odd")
+
+    registry = registry_of([odd])
+    simulated(story, registry=registry, controller_options={"check": problems_here})

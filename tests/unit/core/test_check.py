@@ -311,7 +311,7 @@ MEANS_NOTHING = [
     ("inject-current-host", "yes", 'must be "true" or "false"'),
     ("host-addresses", "[]", "must be a JSON object"),
     ("service-labels", "{", "must be a JSON object"),
-    ("network-policy-sources", '[{"pod": {}}]', "[0] must have only fields"),
+    ("network-policy-sources", '[{"pod": {}}]', '[0].pod: unknown field "pod"'),
 ]
 
 

@@ -212,11 +212,22 @@ def test_a_list_that_fits_nowhere_is_refused_with_the_number_that_fits() -> None
         (svc(annotations={names.SERVICE_LABELS: '{"a": "/"}'}), 'the value "/"', False),
         (svc(annotations={names.SERVICE_ANNOTATIONS: '{"a": 1}'}), "a JSON object", False),
         (svc(annotations={names.NETWORK_POLICY_SOURCES: "{}"}), "a JSON list", False),
-        (svc(annotations={names.NETWORK_POLICY_SOURCES: "[{}]"}), "at least one", False),
-        (
-            svc(annotations={names.NETWORK_POLICY_SOURCES: '[{"ipBlock": {}}]'}),
-            "ipBlock.cidr",
-            False,
+        *(
+            (svc(annotations={names.NETWORK_POLICY_SOURCES: f"[{peer}]"}), message, False)
+            for peer, message in (
+                ("{}", "sources[0]: a peer is"),
+                ('{"podSelector": null}', "sources[0]: a peer is"),
+                ('{"ipBlock": {}}', "sources[0].ipBlock.cidr: "),
+                ('{"ipBlock": {"cidr": "ten"}}', "sources[0].ipBlock.cidr: "),
+                ('{"ipBlock": {"cidr": "10.0.0.0/8", "except": ["x"]}}', "ipBlock.except[0]: "),
+                ('{"ipBlock": {"cidr": "10.0.0.0/8"}, "podSelector": {}}', "write two peers"),
+                ('{"podSelector": {"matchLabels": 7}}', "sources[0].podSelector.matchLabels: "),
+                (
+                    '{"podSelector": {"matchExpressions": [{"key": "a", "operator": "Near"}]}}',
+                    "matchExpressions[0].operator: ",
+                ),
+                ('{"namespaceSelector": 7}', "sources[0].namespaceSelector: "),
+            )
         ),
         (svc(annotations={names.HOST_ADDRESSES: "[]"}), "a JSON object", False),
         (svc(annotations={names.HOST_ADDRESSES: '{"a-2": "x"}'}), 'no host "a-2"', True),

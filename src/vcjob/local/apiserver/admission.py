@@ -14,6 +14,7 @@ from vcjob.api.kinds import (
     CUSTOM_RESOURCE_DEFINITION,
     JOB,
     NAMESPACE,
+    PERSISTENT_VOLUME_CLAIM,
     POD,
     QUEUE,
     SERVICE,
@@ -164,21 +165,28 @@ def _problems(resource: Resource, obj: Object) -> list[Problem]:
     if kind not in OF_KINDS:
         problems = check_fields(obj["metadata"], OBJECT_META, ("metadata",))
         return [*problems, *faults(obj, resource.schema or {})]
-    if kind == POD:
-        return pod_problems(obj)
-    problems = check_fields(obj, OF_KINDS[kind])
-    if not errors(problems):
-        problems += rule_problems(kind, obj)
+    problems = field_problems(kind, obj)
     if kind == CUSTOM_RESOURCE_DEFINITION and not errors(problems):
         problems += _definition_problems(obj)
     return problems
 
 
-def pod_problems(pod: Object) -> list[Problem]:
-    """Every problem of a pod; with an error among them it is refused."""
-    pod = without_repeats(pod)
-    problems = check_fields(pod, OF_KINDS[POD])
-    return problems if errors(problems) else [*problems, *rule_problems(POD, pod)]
+def field_problems(kind: Kind, obj: Object) -> list[Problem]:
+    """Every problem of an object of a built-in kind; with an error among them it is refused."""
+    if kind == POD:
+        obj = without_repeats(obj)
+    problems = check_fields(obj, OF_KINDS[kind])
+    return problems if errors(problems) else [*problems, *rule_problems(kind, obj)]
+
+
+def problems_here(kind: Kind, obj: Object) -> list[Problem]:
+    """Why an object that the controller is to make would not work on this machine.
+
+    A claim needs neither size nor mode here, and Volcano admits Jobs without them.
+    """
+    if kind == PERSISTENT_VOLUME_CLAIM:
+        return check_fields(obj, OF_KINDS[kind])
+    return field_problems(kind, obj)
 
 
 def _definition_problems(definition: Object) -> list[Problem]:

@@ -7,6 +7,7 @@ import ipaddress
 from collections.abc import Iterator
 
 from vcjob.api.problems import Path, Problem
+from vcjob.api.schema.network_peers import peer_rules
 from vcjob.api.types import Object
 from vcjob.api.validation import dns_1123_label, dns_1123_subdomain, port_name
 
@@ -64,7 +65,7 @@ def network_policy(obj: Object) -> Iterator[Problem]:
         for index, rule in enumerate(spec.get(direction, [])):
             path = ("spec", direction, index)
             for position, peer in enumerate(rule.get(peers, [])):
-                yield from _peer(peer, (*path, peers, position))
+                yield from peer_rules(peer, (*path, peers, position))
             for position, port in enumerate(rule.get("ports", [])):
                 yield from _policy_port(port, (*path, "ports", position))
 
@@ -98,42 +99,6 @@ def _policy_port(port: Object, path: Path) -> Iterator[Problem]:
         yield Problem("endPort needs a number as port", (*path, "endPort"))
     elif last < first:
         yield Problem("endPort must not be less than port", (*path, "endPort"))
-
-
-def _peer(peer: Object, path: Path) -> Iterator[Problem]:
-    if not peer:
-        yield Problem("a peer is a podSelector, a namespaceSelector, both, or an ipBlock", path)
-    block = peer.get("ipBlock")
-    if block is None:
-        return
-    if len(peer) > 1:
-        yield Problem("ipBlock cannot stand beside selectors: write two peers", path)
-    whole = _network(block.get("cidr", ""))
-    if whole is None:
-        told = f"{block.get('cidr', '')[:60]!r} is no network such as 10.0.0.0/8"
-        yield Problem(told, (*path, "ipBlock", "cidr"))
-    for index, text in enumerate(block.get("except", [])):
-        if whole is not None and not _lies_in(_network(text), whole):
-            told = f"{text[:60]!r} is no network inside of {whole}"
-            yield Problem(told, (*path, "ipBlock", "except", index))
-
-
-_Network = ipaddress.IPv4Network | ipaddress.IPv6Network
-
-
-def _network(text: str) -> _Network | None:
-    try:
-        return ipaddress.ip_network(text, strict=False) if "/" in text else None
-    except ValueError:
-        return None
-
-
-def _lies_in(part: _Network | None, whole: _Network) -> bool:
-    if isinstance(part, ipaddress.IPv4Network) and isinstance(whole, ipaddress.IPv4Network):
-        return part != whole and part.subnet_of(whole)
-    if isinstance(part, ipaddress.IPv6Network) and isinstance(whole, ipaddress.IPv6Network):
-        return part != whole and part.subnet_of(whole)
-    return False
 
 
 def _is_address(text: str, family: str) -> bool:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from vcjob.api.kinds import ENDPOINT_SLICE, NETWORK_POLICY, SERVICE, Kind
+from vcjob.api.schema.network_peers import POLICY_PEER
 from vcjob.api.schema.scheduling import LABEL_SELECTOR
 from vcjob.api.schema.types import (
     ANYTHING,
@@ -38,15 +39,6 @@ _SERVICE_PORT = record(
 
 _POLICY_PORT = record(
     "NetworkPolicyPort", {"port": INTEGER_OR_TEXT, "endPort": PORT, "protocol": _PROTOCOL}
-)
-
-_POLICY_PEER = record(
-    "NetworkPolicyPeer",
-    {
-        "podSelector": LABEL_SELECTOR,
-        "namespaceSelector": LABEL_SELECTOR,
-        "ipBlock": record("IPBlock", {"cidr": required(TEXT), "except": ListOf(TEXT)}),
-    },
 )
 
 _ENDPOINT = record(
@@ -128,13 +120,13 @@ OF_KINDS: Mapping[Kind, Record] = {
                     "ingress": ListOf(
                         record(
                             "NetworkPolicyIngressRule",
-                            {"from": ListOf(_POLICY_PEER), "ports": ListOf(_POLICY_PORT)},
+                            {"from": ListOf(POLICY_PEER), "ports": ListOf(_POLICY_PORT)},
                         )
                     ),
                     "egress": ListOf(
                         record(
                             "NetworkPolicyEgressRule",
-                            {"to": ListOf(_POLICY_PEER), "ports": ListOf(_POLICY_PORT)},
+                            {"to": ListOf(POLICY_PEER), "ports": ListOf(_POLICY_PORT)},
                         )
                     ),
                 },
