@@ -46,14 +46,16 @@ def _of_rights(installation: Installation) -> Iterator[str]:
             f"Volcano, in {installation.volcano_namespace}. There is no ClusterRole, so these fall "
             "away: the webhook (Jobs are completed by the operator, and wrong ones wait and say "
             "why), gangs admitted by the operator itself (Volcano's scheduler has to be there), "
-            "Queues and PriorityClasses (nobody looks whether they exist), and making the Queues "
-            "root and default: print them with --only queues."
+            "Queues and PriorityClasses (nobody looks whether they exist), opening, closing and "
+            "counting Queues, and making the Queues root and default: print them with --only "
+            "queues."
         )
     elif installation.namespaces:
         yield (
             f"Rights on Jobs are Roles in {only}. There is a ClusterRole too, because gangs are "
             "admitted by the operator itself, for which it reads all nodes and pods. The webhook "
-            "falls away: its configurations belong to the whole cluster."
+            "falls away: its configurations belong to the whole cluster. Queues are not opened, "
+            "closed or counted, as not all PodGroups are seen."
         )
     if not installation.secrets:
         yield ("The operator may not touch Secrets: Jobs with the plugin ssh wait, and say so.")
