@@ -188,9 +188,9 @@ class Scheduler:
         """What is left in this pass; reckoned only when somebody asks."""
         if self._room is None:
             books = self._ledger
-            waiting = {books.gangs[key].queue for key in books.waiting}
-            in_order = {name for name in waiting & self._queues.keys()
-                        if self._queues[name].strict_order}  # fmt: skip
+            in_order = {name for name, limits in self._queues.items() if limits.strict_order}
+            if in_order:
+                in_order &= {books.gangs[key].queue for key in books.waiting}
             held = books.held_by_queue()
             self._room = MachineRoom(self._capacity, self._queues, held, in_order)
         return self._room

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from vcjob.api.names import GROUP_NAME, QUEUE_NAME, TASK_SPEC
 from vcjob.api.types import Key, Object, key_of
-from vcjob.core.scheduling.amounts import add
+from vcjob.core.scheduling.amounts import NOTHING, Amounts, add
 from vcjob.core.scheduling.booked import BookedGang, BookedPod, Vacancy, version_of
 from vcjob.core.scheduling.places import Gang
 from vcjob.core.scheduling.priorities import priority_of
@@ -38,6 +38,8 @@ class Ledger:
         self.changed: dict[Key, None] = {}
         self.to_bind: dict[Key, None] = {}
         self.used: dict[str, Fraction] = {}
+        self._held: dict[str, dict[str, Fraction]] = {}
+        self._holds: dict[Key, tuple[str, Amounts]] = {}
         self.room_grew = False
 
     def enter_group(self, group: Object, *, gone: bool = False) -> None:
@@ -67,6 +69,7 @@ class Ledger:
             self.more_room()  # it may hold less now
         if waited and gone:
             self.room_grew = True  # nobody waits behind it any more
+        self._reckon_held(key)
         self._drop_if_empty(key)
 
     def group_of(self, key: Key) -> Object | None:
@@ -97,6 +100,7 @@ class Ledger:
             self._leave_room(gang, old, new)
         if new and not new.is_leaving and not self._waits_for_us(new):
             gang.vacated.pop(new.key[1], None)
+        self._reckon_held(key)
         self._drop_if_empty(key)
 
     def _leave_room(self, gang: BookedGang, old: BookedPod, new: BookedPod | None) -> None:
@@ -109,13 +113,21 @@ class Ledger:
         elif self._gate and old.is_let_go and not (new and (new.is_let_go or new.is_bound)):
             self.more_room()
 
-    def held_by_queue(self) -> dict[str, dict[str, Fraction]]:
-        """What admitted gangs hold, by queue."""
-        held: dict[str, dict[str, Fraction]] = {}
-        for gang in self.gangs.values():
-            if amounts := gang.holds():
-                add(held.setdefault(gang.queue, {}), amounts)
-        return held
+    def held_by_queue(self) -> Mapping[str, Amounts]:
+        """What gangs hold, by queue; kept up only without a gate."""
+        return self._held
+
+    def _reckon_held(self, key: Key) -> None:
+        """Enter what a gang holds after it has changed, in place of what it held before."""
+        if self._gate:
+            return  # what gangs hold on a cluster, reservations tell
+        queue, before = self._holds.pop(key, ("", NOTHING))
+        if before:
+            add(self._held[queue], before, -1)
+        gang = self.gangs[key]
+        if amounts := gang.holds():
+            self._holds[key] = gang.queue, dict(amounts)
+            add(self._held.setdefault(gang.queue, {}), amounts)
 
     def waiting_gangs(self, classes: Mapping[str, Object]) -> dict[str, tuple[Key, Gang]]:
         """The gangs that wait for admission, by the UID of their PodGroup."""

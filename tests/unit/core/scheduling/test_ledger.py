@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from vcjob.api.names import GROUP_NAME, TASK_SPEC
 from vcjob.api.types import Object
+from vcjob.core.scheduling.amounts import add
 from vcjob.core.scheduling.booked import BookedGang
 from vcjob.core.scheduling.ledger import Ledger
 
@@ -80,6 +81,34 @@ def test_books_equal_a_recount(told: list[tuple[str, list[Any], bool]], order: A
         else:
             again.enter_pod(versions[-1])
     assert counts(ledger.gangs[KEY]) == counts(again.gangs[KEY])
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(("a", "b")), st.sampled_from(("a", "b")),
+                  st.sampled_from(("Pending", "Inqueue", "Running")), st.booleans(), states),
+        max_size=20,
+    )
+)  # fmt: skip
+def test_what_is_held_by_queue_equals_a_recount(
+    news: list[tuple[str, str, str, bool, Any]],
+) -> None:
+    ledger = Ledger()
+    for version, (queue, name, phase, of_group, state) in enumerate(news, start=1):
+        if of_group:
+            one = group(2)
+            one["metadata"]["resourceVersion"] = str(version)
+            one["spec"] |= {"queue": queue, "minResources": {"cpu": "2"}}
+            one["status"]["phase"] = phase
+            ledger.enter_group(one, gone=state["leaving"])
+        else:
+            ledger.enter_pod(pod(name, version, "worker", state), gone=state["refused"])
+    recounted: dict[str, dict[str, Any]] = {}
+    for gang in ledger.gangs.values():
+        add(recounted.setdefault(gang.queue, {}), gang.holds())
+    for queue in ("a", "b", "default"):
+        held = ledger.held_by_queue().get(queue, {}).get("cpu", 0)
+        assert held == recounted.get(queue, {}).get("cpu", 0)
 
 
 @given(pods)
