@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from vcjob.api.types import Job
 from vcjob.controller.controller import Controller
+from vcjob.controller.garbage import rarely_collected
 
 
 class Controllers:
@@ -22,9 +23,11 @@ class Controllers:
 
     async def run(self) -> None:
         """Work until cancelled."""
-        async with asyncio.TaskGroup() as tasks:
-            for controller in self._by_namespace.values():
-                tasks.create_task(controller.run())
+        # Around all of them, as they end in any order, and each puts back what it found.
+        with rarely_collected():
+            async with asyncio.TaskGroup() as tasks:
+                for controller in self._by_namespace.values():
+                    tasks.create_task(controller.run())
 
     def jobs(self) -> Iterator[Job]:
         """All Jobs there are, as far as they can be read."""
