@@ -18,11 +18,15 @@ def draft(
     state: State | None = None,
     annotations: Any = None,
     version: int = 1,
+    partition_size: int = 0,
 ) -> Draft:
     observed = Observed()
     for facts in pods:
         observed.set(facts)
     status: Object = {"state": {"phase": phase}}
+    task: Object = {"name": "w", "replicas": 4}
+    if partition_size:
+        task["partitionPolicy"] = {"partitionSize": partition_size}
     if state:
         status["controlledResources"] = {"vcjob.dev/state": encode_state(state)}
     whole = {
@@ -31,7 +35,7 @@ def draft(
             "annotations": annotations or {},
             "resourceVersion": str(version),
         },
-        "spec": {"tasks": [{"name": "w", "replicas": 4}], "policies": policies},
+        "spec": {"tasks": [task], "policies": policies},
         "status": status,
     }
     return begin(Job.of(whole), observed, None)

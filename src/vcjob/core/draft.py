@@ -22,7 +22,7 @@ from vcjob.core.retries import (
     with_restart,
 )
 from vcjob.core.scheduling.group_status import was_taken_back
-from vcjob.core.state import State, Target, state_of
+from vcjob.core.state import State, Target, state_of, without_places
 
 
 class Told(msgspec.Struct, frozen=True):
@@ -177,7 +177,7 @@ def is_used_up(draft: Draft) -> bool:
 
 def has_target(draft: Draft, action: Action, place: Place | None) -> bool:
     """Whether there is something for an action to act upon, at this place."""
-    return action not in TARGETED or bool(_indices_of(draft.job, action, place))
+    return action not in TARGETED or bool(restarted_by(draft.job, action, place))
 
 
 def _resume(draft: Draft, cause: str) -> bool:
@@ -191,7 +191,7 @@ def _resume(draft: Draft, cause: str) -> bool:
 def _restart_some(
     draft: Draft, action: Action, cause: str, place: Place | None, event: str
 ) -> bool:
-    indices = _indices_of(draft.job, action, place)
+    indices = restarted_by(draft.job, action, place)
     if not place or not indices:
         draft.tell("Warning", str(action), f"{cause}, but {_why_nothing(action, place)}")
         return False
@@ -200,11 +200,7 @@ def _restart_some(
     else:
         _join_attempt(draft, event)
     target = Target(place.task, str(indices), draft.retry)
-    timers = tuple(
-        timer
-        for timer in draft.state.timers
-        if timer.task != place.task or not IndexSet.parse(timer.indices) & indices
-    )
+    timers = without_places(draft.state.timers, place.task, indices)
     draft.state = msgspec.structs.replace(
         draft.state, targets=(*draft.state.targets, target), timers=timers
     )
@@ -223,7 +219,7 @@ def _why_nothing(action: Action, place: Place | None) -> str:
     return f"this concerns no pod that {action} could restart; RestartJob restarts all"
 
 
-def _indices_of(job: Job, action: Action, place: Place | None) -> IndexSet:
+def restarted_by(job: Job, action: Action, place: Place | None) -> IndexSet:
     """The pods that a targeted action restarts."""
     task = task_of(job, place.task) if place else None
     if not place or not task:

@@ -4,6 +4,8 @@ It is compact JSON in ``status.controlledResources["vcjob.dev/state"]``, a map o
 Volcano's CRD keeps too. Phase, version and number of retries are status fields of their own.
 """
 
+from collections.abc import Iterable
+
 import msgspec
 
 from vcjob.api.names import STATE_KEY
@@ -87,6 +89,17 @@ class State(
     def uncounted_retries(self) -> IndexSet:
         """The restarts that use up none of ``maxRetry``, by the retryCount that each led to."""
         return _set(self.uncounted)
+
+
+def without_places(timers: Iterable[Timer], task: str, indices: IndexSet) -> tuple[Timer, ...]:
+    """The timers as they go on for all other pods than those of ``task`` at ``indices``."""
+    kept: list[Timer] = []
+    for timer in timers:
+        if timer.task != task:
+            kept.append(timer)
+        elif rest := IndexSet.parse(timer.indices) - indices:
+            kept.append(msgspec.structs.replace(timer, indices=str(rest)))
+    return tuple(kept)
 
 
 _encode = msgspec.json.Encoder(order="deterministic").encode

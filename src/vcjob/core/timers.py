@@ -8,8 +8,8 @@ import msgspec
 
 from vcjob.api.duration import format_duration
 from vcjob.api.names import pod_name
-from vcjob.core.actions import ACTIVE, Action, Event
-from vcjob.core.draft import Draft, Place, has_target, start, task_of
+from vcjob.core.actions import ACTIVE, TARGETED, Action, Event
+from vcjob.core.draft import Draft, Place, has_target, restarted_by, start, task_of
 from vcjob.core.facts import PodPhase
 from vcjob.core.indices import NO_INDICES, IndexSet
 from vcjob.core.occurrences import Occurrence, completed, most_restarts
@@ -73,9 +73,8 @@ def drop_timers(draft: Draft, group_phase: str) -> None:
 
 def fire_timers(draft: Draft, now: float) -> None:
     """Do what is due, earliest first."""
-    for timer in sorted(draft.state.timers, key=lambda one: one.due):
-        if timer.due > now or timer not in draft.state.timers or draft.phase not in ACTIVE:
-            continue
+    while draft.phase in ACTIVE and (due := [one for one in draft.state.timers if one.due <= now]):
+        timer = min(due, key=lambda one: one.due)
         rest = tuple(other for other in draft.state.timers if other is not timer)
         draft.state = msgspec.structs.replace(draft.state, timers=rest)
         action = Action(timer.action)
@@ -85,16 +84,19 @@ def fire_timers(draft: Draft, now: float) -> None:
             why = "the PodGroup's phase is still Unknown (policy for Unknown)"
             start(draft, action, why, event=timer.event)
             continue
-        for index in IndexSet.parse(timer.indices):
+        left = IndexSet.parse(timer.indices)
+        while left and draft.phase in ACTIVE and not draft.killed:
+            index = min(left)
             facts = draft.observed.pods.get((timer.task, index))
             place = Place(timer.task, index, facts.retry if facts else 0)
             name = pod_name(draft.job.metadata.name, timer.task, index)
-            if not has_target(draft, action, place):
+            restarted = restarted_by(draft.job, action, place)
+            if action in TARGETED and not restarted:
                 refuse(draft, timer.event, timer.task, action)
+                left = NO_INDICES  # one Warning for all of them
             event = counted_under(timer.event, timer.exit_code or None)
             start(draft, action, _overdue(timer, name), place, event)
-            if action is not Action.RESTART_POD:
-                break
+            left -= restarted | IndexSet.of(index)
 
 
 def _arm(draft: Draft, timer: Timer, cause: str, delay: float) -> None:

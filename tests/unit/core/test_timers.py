@@ -95,3 +95,27 @@ def test_a_timer_for_several_pods_restarts_each_and_counts_one_retry() -> None:
     fire_timers(one, NOW)
     assert sorted(target.indices for target in one.state.targets) == ["0", "2"]
     assert one.retry == 1
+
+
+@pytest.mark.parametrize(("size", "targets"), [(2, ["0-1", "2-3"]), (4, ["0-3"]), (0, [])])
+def test_a_timer_for_several_pods_restarts_the_partition_of_each_once(
+    size: int, targets: list[str]
+) -> None:
+    timer = Timer("PodPending", "RestartPartition", NOW, "w", "0-1,3")
+    pods = [pod(index, PENDING) for index in (0, 1, 3)]
+    one = draft(pods, state=State(timers=(timer,)), partition_size=size)
+    fire_timers(one, NOW)
+    assert [target.indices for target in one.state.targets] == targets
+    assert one.retry == bool(targets)
+    assert len([told for told in one.told if told.type == "Warning"]) == (not targets)
+
+
+@pytest.mark.parametrize("due", [NOW, NOW + 5])
+def test_a_timer_goes_on_for_pods_that_another_restart_leaves_alone(due: float) -> None:
+    evicted = Timer("PodEvicted", "RestartPartition", NOW, "w", "0")
+    pending = Timer("PodPending", "RestartPartition", due, "w", "1-2")
+    pods = [pod(index, PENDING) for index in (1, 2)]
+    one = draft(pods, state=State(timers=(evicted, pending)), partition_size=2)
+    fire_timers(one, NOW)
+    assert [target.indices for target in one.state.targets] == ["0-1", "2-3"][: 2 - (due > NOW)]
+    assert timers(one) == [("PodPending", "RestartPartition", due, "2")][: due > NOW]
