@@ -33,7 +33,6 @@ from vcjob.api.kinds import (
 )
 from vcjob.api.names import SUSPEND
 from vcjob.api.types import Object
-from vcjob.controller.cluster import Conflict, NotFound
 
 SCHEDULES = 300
 LONG_SCHEDULES = 10_000
@@ -82,8 +81,9 @@ class Lives(World):
     @rule(code=st.sampled_from([0, 0, 0, 1]))
     def end_all(self, code: int) -> None:
         for name in self.pods_in("Running"):
-            self.may_restart(*END[code])
-            self.do(self.simulation.end_pod(name, code))
+            if name in self.pods_in("Running"):  # else the end of one before was its end too
+                self.may_restart(*END[code])
+                self.do(self.simulation.end_pod(name, code))
 
     @rule(data=st.data(), how=st.sampled_from(["evict_pod", "preempt_pod", "lose_node"]))
     def disturb(self, data: st.DataObject, how: str) -> None:
@@ -109,19 +109,19 @@ class Lives(World):
     def end_and_clean_up(self, data: st.DataObject) -> None:
         """A pod does its work, and somebody takes it away."""
 
-        async def both(name: str) -> None:
-            store = self.simulation.store
-            uid = (await store.get(POD, "default", name))["metadata"]["uid"]
+        async def end(name: str) -> None:
             await self.simulation.end_pod(name)
             await self.simulation.settle(finish_pods=False)
-            with contextlib.suppress(NotFound, Conflict):  # a restart was faster
-                await store.delete(POD, "default", name, uid=uid, grace_period_seconds=0)
 
         if name := self.some_pod(data, "Running"):
             self.may_restart("TaskCompleted")
             if not self.witness.sees_all:  # then nobody saw it succeed
                 self.may_restart("PodEvicted")
-            self.do(both(name))
+            self.do(end(name))
+            if name in self.pods_in("Succeeded"):  # else a restart was faster
+                with self.answered(name):
+                    store = self.simulation.store
+                    self.do(store.delete(POD, "default", name, grace_period_seconds=0))
 
     @rule()
     def finish_terminating(self) -> None:

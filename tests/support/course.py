@@ -93,6 +93,8 @@ class Course:
                 for pod in await self._witness.pods_of(uid)
                 if slot_of(pod) in places and retry_of(pod) < target.retry
             )
+        if new.get("retryCount", 0) > old.get("retryCount", 0) and _phase(new) in STOPPED:
+            self._witness.sure = False  # a restart that a stop overtook: of which pods, nobody says
         killed = new.get("version", 0) > old.get("version", 0)
         if killed and _phase(new) == "Restarting" and not is_last:
             self._witness.cleaned = set()
