@@ -445,19 +445,21 @@ def test_an_api_server_that_is_not_there_is_waited_for(tmp_path: Path) -> None:
     assert "Traceback" not in webhook.log
 
 
-def test_a_port_that_is_taken_is_said(config: Path) -> None:
+def test_a_port_that_is_taken_is_said_in_the_log(config: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
+        options = ("--health-address", f"127.0.0.1:{port}", "--log-format", "json")
         ended = subprocess.run(
-            [*COMMAND, "--kubeconfig", config, "--health-address", f"127.0.0.1:{port}"],
+            [*COMMAND, "--kubeconfig", config, *options],
             capture_output=True,
             text=True,
             timeout=_PATIENCE,
         )
     assert ended.returncode == 1
-    assert f"vcjob: 127.0.0.1:{port} cannot be listened at: " in ended.stderr
-    assert "--health-address" in ended.stderr
-    assert "Traceback" not in ended.stderr
+    (line,) = map(json.loads, ended.stderr.splitlines())
+    assert (line["level"], "trace" in line) == ("error", False)
+    assert line["message"].startswith(f"127.0.0.1:{port} cannot be listened at: ")
+    assert line["message"].endswith("name another with --health-address")
 
 
 def test_plugins_of_packages_are_known_only_where_they_are_allowed(

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import gc
 import os
 import re
 import signal
@@ -10,6 +11,7 @@ import sys
 import threading
 import urllib.error
 import urllib.request
+import warnings
 from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import Future
 from pathlib import Path
@@ -175,7 +177,13 @@ def cluster(directory: Path, *, volcano: bool = True) -> Iterator[Cluster]:
         await asyncio.gather(*tasks, return_exceptions=True)
         await made.stop()
 
-    thread = threading.Thread(target=lambda: asyncio.run(run()), daemon=True)
+    def serving() -> None:
+        asyncio.run(run())
+        with warnings.catch_warnings():  # of who was just connecting at the end
+            warnings.simplefilter("ignore", ResourceWarning)
+            gc.collect()
+
+    thread = threading.Thread(target=serving, daemon=True)
     thread.start()
     try:
         yield started.result(_PATIENCE)

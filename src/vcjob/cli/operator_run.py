@@ -7,7 +7,8 @@ import os
 import signal
 
 from vcjob import __version__
-from vcjob.api.errors import VcjobError, first_of
+from vcjob.api.errors import VcjobError
+from vcjob.cli.component_run import run_to_end
 from vcjob.cli.exit_codes import ExitCode
 from vcjob.cli.operator_log import set_up
 from vcjob.kubernetes.operator_options import OperatorOptions
@@ -34,14 +35,7 @@ def run_operator(server: Server, options: OperatorOptions, form: str, level: str
             "pip install 'vcjob[operator]'"
         )
     set_up(form, level)
-    try:
-        asyncio.run(_run(server, options))
-    except Exception as error:  # what was not foreseen has to be in the log, too
-        cause = first_of(error)
-        trace = None if isinstance(cause, VcjobError) else cause
-        _log.error("%s", cause or type(cause).__name__, exc_info=trace)
-        return ExitCode.FAILED
-    return ExitCode.COMPLETED
+    return run_to_end(_run(server, options), _log)
 
 
 async def _run(server: Server, options: OperatorOptions) -> None:

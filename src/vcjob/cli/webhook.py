@@ -1,6 +1,6 @@
 """``vcjob webhook``: options in, a process that answers a cluster's admission reviews out."""
 
-import asyncio
+import logging
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,6 @@ from vcjob.cli.component_options import (
     server_options,
     uses_account_of_pod,
 )
-from vcjob.cli.exit_codes import ExitCode
 from vcjob.cli.namespaces import own_namespace_option
 
 if TYPE_CHECKING:
@@ -75,6 +74,7 @@ def webhook(
     reason in one answer: the rules are those of vcjob validate.
     """
     from vcjob.admission.webhook import WebhookOptions
+    from vcjob.cli.component_run import run_to_end
     from vcjob.cli.operator_log import set_up
 
     if bool(certificate) != bool(key):
@@ -93,8 +93,7 @@ def webhook(
         third_party_plugins=third_party_plugins,
         allowed_annotations=frozenset(allowed),
     )
-    asyncio.run(_run(server, options))
-    return ExitCode.COMPLETED
+    return run_to_end(_run(server, options), logging.getLogger(__name__))
 
 
 async def _run(server: "Server", options: "WebhookOptions") -> None:
