@@ -123,6 +123,7 @@ def _annotations(job: Job, task: Task, forwarding: bool) -> dict[str, str]:
         names.QUEUE_NAME: job.spec.queue,
         names.TEMPLATE_UID: f"{job.metadata.name}-{task.name}",
     }
+    annotations.pop(names.OUT_OF_SYNC, None)  # of a pod that was copied: each would be deleted
     if task.topology_policy:
         annotations[names.NUMA_TOPOLOGY_POLICY] = task.topology_policy
     annotations.update(_present(job.metadata.annotations, _COPIED_ANNOTATIONS))

@@ -77,6 +77,13 @@ def test_template_metadata_stays_and_ours_wins() -> None:
     assert made["annotations"]["note"] == "2"
 
 
+def test_the_mark_of_a_pod_that_goes_is_not_taken_from_a_template() -> None:
+    """A template may be copied from a pod; each of its pods would be deleted for the mark."""
+    metadata = {"annotations": {names.OUT_OF_SYNC: "true"}}
+    made = pod(job(template={"metadata": metadata, "spec": {"containers": []}}))
+    assert names.OUT_OF_SYNC not in made["metadata"]["annotations"]
+
+
 def test_labels_of_the_job_are_copied_where_the_user_asks_for_it() -> None:
     metadata = {
         "labels": {"team": "x", "other": "y", names.PREEMPTABLE: "true", names.TASK_SPEC: "z"},
