@@ -31,6 +31,9 @@ from vcjob.core.reasons import Trouble
 from vcjob.plugins.base import KeyPairNeed
 from vcjob.plugins.registry import Registry
 
+_NEARLY_SECONDS = 0.01
+"""Two clocks, of which one is set right, need not agree on a time more exactly."""
+
 _FIRST_DELAY_SECONDS = 0.05
 _LONGEST_DELAY_SECONDS = 60.0
 
@@ -202,7 +205,8 @@ class Controller:
         assert record.obj is not None
         assert record.job is not None
         blueprint, malformed = self._preparer.blueprint(record)
-        attempt = record.trouble is not None and now >= record.retry_at
+        pause = record.retry_at - self._clock.steady()
+        attempt = record.trouble is not None and pause <= _NEARLY_SECONDS
         around = self._preparer.surroundings(record, blueprint, malformed, attempt=attempt)
         status = record.obj.get("status")
         written = status if isinstance(status, dict) else {}
@@ -237,7 +241,7 @@ class Controller:
             record.attempts = 0
             self.queue.add(record.uid)
         elif record.trouble:
-            self.queue.add_at(record.uid, record.retry_at)
+            self.queue.add_at(record.uid, now + pause)
         if planned.again is not None:
             self.queue.add_at(record.uid, planned.again)
 
@@ -310,15 +314,15 @@ class Controller:
         """Try again later, the later the more often it has failed."""
         before = record.attempts if trouble else record.failures
         after = before + 1
-        when = self._clock.now() + pause_after(
+        pause = pause_after(
             after, self._jitter, first=_FIRST_DELAY_SECONDS, longest=_LONGEST_DELAY_SECONDS
         )
         if trouble:
             record.attempts = after
-            record.retry_at = when
+            record.retry_at = self._clock.steady() + pause
             if trouble != record.trouble:
                 record.trouble = trouble
                 self.queue.add(record.uid)
         else:
             record.failures = after
-        self.queue.add_at(record.uid, when)
+        self.queue.add_at(record.uid, self._clock.now() + pause)

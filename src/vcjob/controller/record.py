@@ -20,10 +20,10 @@ class Record:
 
     ``malformed`` is why it cannot be read as a whole. ``removing`` are UIDs of pods that we asked
     to delete and that do not show it yet. ``trouble`` is what the last attempt failed for, to be
-    tried again at ``retry_at``; ``attempts`` counts those that failed for trouble, ``failures``
-    other failures in a row. ``key_pairs`` are those made for the Job or found, by name.
-    ``warned`` are the warnings that were told. ``pace`` is how often its status may be written,
-    ``repairs`` how often its objects may be put right.
+    tried again at ``retry_at`` (of the steady clock); ``attempts`` counts those that failed for
+    trouble, ``failures`` other failures in a row. ``key_pairs`` are those made for the Job or
+    found, by name. ``warned`` are the warnings that were told. ``pace`` is how often its
+    status may be written, ``repairs`` how often its objects may be put right.
     """
 
     uid: str

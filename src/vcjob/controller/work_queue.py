@@ -9,6 +9,9 @@ from vcjob.controller.clock import Clock
 
 K = TypeVar("K", bound=Hashable)
 
+_SET_BACK_SECONDS = 1.0
+"""A clock that is that much behind what it would be was set; less is how clocks are kept right."""
+
 _FEW = 64
 """So many entries that no longer count need no clearing up."""
 
@@ -65,6 +68,11 @@ class WorkQueue(Generic[K]):
                 del self._due[key]
                 self.add(key)
 
+    def _take_all(self) -> None:
+        keys, self._due, self._later = list(self._due), {}, []
+        for key in keys:
+            self.add(key)
+
     @property
     def next_due(self) -> float | None:
         """When the next key for later is due."""
@@ -73,8 +81,16 @@ class WorkQueue(Generic[K]):
         return self._later[0][0] if self._later else None
 
     async def wake(self, clock: Clock) -> None:
-        """Add each key when its time has come, until cancelled."""
+        """Add each key when its time has come, until cancelled.
+
+        If the clock is set back meanwhile, all keys come at once: most were to come after a pause,
+        which would take as much longer.
+        """
+        ahead = clock.now() - clock.steady()
         while True:
+            before, ahead = ahead, clock.now() - clock.steady()
+            if ahead < before - _SET_BACK_SECONDS:
+                self._take_all()
             self.take_due()
             self._earlier.clear()  # before looking: whoever adds one from now on is heard
             due = self.next_due

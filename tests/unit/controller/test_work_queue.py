@@ -114,6 +114,34 @@ def test_workers_wake_when_there_is_work_and_the_timer_when_something_comes_earl
     asyncio.run(asyncio.wait_for(story(), 10))
 
 
+class SetClock(ManualClock):
+    """A clock of which somebody sets the hands."""
+
+    ahead = 0.0
+
+    def now(self) -> float:
+        return super().now() + self.ahead
+
+
+def test_a_clock_that_is_set_back_lengthens_no_pause() -> None:
+    async def story() -> None:
+        clock = SetClock(10_000.0)
+        work: WorkQueue[str] = WorkQueue(clock.now)
+        timer = asyncio.create_task(work.wake(clock))
+        for key, when in (("soon", 10_005.0), ("late", 10_900.0)):
+            work.add_at(key, when)
+        await asyncio.sleep(0)
+        clock.ahead = -3600.0
+        clock.move_to(10_060.0)  # nobody sleeps longer than a minute
+        for _ in range(10):
+            await asyncio.sleep(0)
+        assert (drain(work), work.next_due) == (["soon", "late"], None)
+        timer.cancel()
+        await asyncio.gather(timer, return_exceptions=True)
+
+    asyncio.run(asyncio.wait_for(story(), 10))
+
+
 @given(st.lists(st.tuples(st.sampled_from("atd"), st.sampled_from("xyz")), max_size=60))
 def test_whatever_happens_no_key_is_lost_and_none_is_had_twice_at_a_time(
     steps: list[tuple[str, str]],
