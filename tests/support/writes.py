@@ -21,6 +21,7 @@ from owned import (
 from witness import Witness
 
 from vcjob.api.kinds import (
+    COMMAND,
     CONFIG_MAP,
     JOB,
     NETWORK_POLICY,
@@ -31,8 +32,9 @@ from vcjob.api.kinds import (
     SERVICE,
     Kind,
 )
-from vcjob.api.types import Object
+from vcjob.api.types import Job, Object
 from vcjob.controller.cluster import EventType, NotFound
+from vcjob.core.state import state_of
 from vcjob.core.times import seconds_of
 
 
@@ -136,6 +138,10 @@ class Writes:
         if kind == JOB:
             if not self._is_outlived(there):
                 self._wrong.append("a Job was deleted before its time")
+            return
+        if kind == COMMAND and there.get("target", {}).get("uid") == job["metadata"]["uid"]:
+            if there["metadata"]["uid"] not in state_of(Job.of(job)).commands:
+                self._wrong.append(f"Command {name} was deleted before it was recorded as obeyed")
             return
         if kind == POD and owner_of(there) == job["metadata"]["uid"]:
             may_go = is_marked(there) or self._witness.may_go(there, job)

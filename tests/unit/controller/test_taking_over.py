@@ -269,3 +269,32 @@ def test_what_we_leave_is_what_volcano_reads() -> None:
             assert annotations[JOB_VERSION] == "1"
 
     simulated(story)
+
+
+def test_a_status_that_another_controller_has_just_written_is_not_written_over() -> None:
+    clusters: list[Faulty] = []
+    phases: list[str] = []
+
+    def wrapped(store: Store) -> Faulty:
+        clusters.append(Faulty(store))
+        return clusters[0]
+
+    async def story(world: Simulation) -> None:
+        async def abort(kind: Kind, name: str, patch: Object) -> None:
+            phase = patch.get("status", {}).get("state", {}).get("phase")
+            if kind != JOB or not phase:
+                return
+            phases.append(phase)
+            if phase == "Running":
+                await write_status(
+                    world, "Aborting", version=1, controlledResources={STATE_KEY: None}
+                )
+
+        await world.create_job(job())
+        await world.settle()
+        clusters[0].before_patch.append(abort)
+        await world.run_all()
+        assert phases == ["Running", "Aborted"]
+        assert await world.phase("lc") == "Aborted"
+
+    simulated(story, wrap=wrapped)
