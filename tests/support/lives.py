@@ -261,9 +261,13 @@ class World(RuleBasedStateMachine):
             if self.simulation.store.version:
                 self.do(self._to_the_end())
         finally:
-            self.do(self._stop())
-            self.loop.close()
-            gc.collect(1)
+            self.close()
+
+    def close(self) -> None:
+        """Leave everything as it is."""
+        self.do(self._stop())
+        self.loop.close()
+        gc.collect(1)
 
     async def _to_the_end(self) -> None:
         """With everybody doing their work, a Job ends, or says truly what it waits for."""
