@@ -1,7 +1,10 @@
 """Connections that cost little, and not more of them than a process can bear."""
 
 import asyncio
+import contextlib
+import sys
 from asyncio import sslproto
+from collections.abc import Iterator
 
 from aiohttp import web
 from aiohttp.typedefs import Handler
@@ -35,10 +38,10 @@ class Connections:
     Args:
         silent_seconds: after which a connection is closed that has asked nothing yet.
         most: how many there may be; those that have nothing under way are closed beyond it, the
-            oldest first.
+            oldest first. Without it there is no limit.
     """
 
-    def __init__(self, silent_seconds: float, most: int) -> None:
+    def __init__(self, silent_seconds: float, most: int = sys.maxsize) -> None:
         self._silent_seconds = silent_seconds
         self._most = most
         self._since: dict[_Connection, float] = {}
@@ -47,12 +50,18 @@ class Connections:
 
     @web.middleware
     async def note(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Has to be a middleware of the application: notes which connections ask."""
+        """A middleware that notes which connections ask; an application needs it."""
+        with self.asking(request):
+            return await handler(request)
+
+    @contextlib.contextmanager
+    def asking(self, request: web.BaseRequest) -> Iterator[None]:
+        """While the block runs the request is under way; a server needs it for each."""
         connection = request.protocol
         self._asked.add(connection)
         self._busy.add(connection)
         try:
-            return await handler(request)
+            yield
         finally:
             self._busy.discard(connection)
 

@@ -17,7 +17,7 @@ from aiohttp import web
 
 from vcjob.api.kinds import POD
 from vcjob.controller.cluster import ClusterError
-from vcjob.controller.connections import IDLE_SECONDS, save_memory_of_tls
+from vcjob.controller.connections import IDLE_SECONDS, Connections, save_memory_of_tls
 from vcjob.controller.http_log import http_log
 from vcjob.local.apiserver import query, reviews
 from vcjob.local.apiserver.about_server import about_server
@@ -42,6 +42,8 @@ Door = Callable[[web.BaseRequest, Place, query.Query], Awaitable[web.StreamRespo
 
 _PORT = re.compile(r":[0-9]+\Z")
 _HOSTS = ("127.0.0.1", "localhost", "[::1]")
+_SILENT_SECONDS = 32.0
+"""For the head of a connection's first request, as Kubernetes' API server waits."""
 _SHUTDOWN_SECONDS = 2.0
 _LONGEST_LINE = 1024 * 1024  # bytes of a URL, as Go takes: commands of exec stand in it
 _HEALTH = ("healthz", "livez", "readyz")
@@ -268,18 +270,25 @@ async def serve(
     ssl_context: ssl.SSLContext | None,
     host: str = "127.0.0.1",
     port: int = 0,
+    silent_seconds: float = _SILENT_SECONDS,
 ) -> AsyncIterator[int]:
     """Answer requests on a port (0: a free one) of a loopback address while in the context.
 
-    Yields the port. Leaving the context ends watches at once. Raises OSError if the port cannot
-    be had.
+    Yields the port. Connections that ask nothing for ``silent_seconds`` are closed. Leaving the
+    context ends watches at once. Raises OSError if the port cannot be had.
     """
     await server.namespaces.start()
     if ssl_context is not None:
         save_memory_of_tls()
+    connections = Connections(silent_seconds)
+
+    async def handle(request: web.BaseRequest) -> web.StreamResponse:
+        with connections.asking(request):
+            return await server.handle(request)
+
     runner = web.ServerRunner(
         web.Server(
-            server.handle,
+            handle,
             access_log=None,
             auto_decompress=False,  # compressed bodies are refused: see bodies.py
             handler_cancellation=True,
@@ -290,12 +299,15 @@ async def serve(
         shutdown_timeout=_SHUTDOWN_SECONDS,
     )
     await runner.setup()
+    assert runner.server is not None
+    looking = asyncio.create_task(connections.keep(runner.server))
     try:
         site = web.TCPSite(runner, host, port, ssl_context=ssl_context)
         await site.start()
         server.port = runner.addresses[0][1]
         yield server.port
     finally:
+        looking.cancel()
         await server.namespaces.close()
         server.end_lasting()
         await runner.cleanup()

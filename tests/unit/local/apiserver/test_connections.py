@@ -43,3 +43,25 @@ def test_a_connection_that_says_nothing_costs_little(tmp_path: Path) -> None:
     home.make()
 
     assert asyncio.run(_growth(home)) < 100 * 1024
+
+
+def test_a_connection_that_asks_nothing_is_closed() -> None:
+    asked = f"GET /version HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {TOKEN}\r\n\r\n"
+
+    async def scenario() -> None:
+        server = ApiServer(Store(lambda: 0.0), TOKEN)
+        async with serve(server, ssl_context=None, silent_seconds=0.2) as port:
+            asking = await asyncio.open_connection("127.0.0.1", port)
+            silent = await asyncio.open_connection("127.0.0.1", port)
+            try:
+                asking[1].write(asked.encode())
+                await asking[0].readuntil(b"200 OK")
+                assert await silent[0].read() == b""
+                asking[1].write(asked.encode())
+                await asking[0].readuntil(b"200 OK")
+            finally:
+                for _, writer in (asking, silent):
+                    writer.close()
+                    await writer.wait_closed()
+
+    asyncio.run(asyncio.wait_for(scenario(), 60))
