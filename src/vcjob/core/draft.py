@@ -204,7 +204,8 @@ def _restart_some(
     draft.state = msgspec.structs.replace(
         draft.state, targets=(*draft.state.targets, target), timers=timers
     )
-    for record in (draft.alive, draft.done):
+    # One too many replaces nothing: what has succeeded stays so, also where its pod is gone.
+    for record in (draft.alive,) if is_used_up(draft) else (draft.alive, draft.done):
         record[place.task] = record.get(place.task, NO_INDICES) - indices
     draft.enter(Phase.RESTARTING, str(action), f"{cause}; {_retries(draft)}")
     return True

@@ -147,3 +147,13 @@ def test_what_a_policy_for_an_exit_code_answers_is_a_failure_also_if_the_task_fa
     answer_occurrences(one, occurrences(one, "", 0.0), 0.0)
     fire_timers(one, 5.0)
     assert (one.retry, used_up(one.retry, one.state.uncounted_retries)) == (1, 0)
+
+
+@pytest.mark.parametrize(("retries", "left"), [(0, NO_INDICES), (1, IndexSet.of(0))])
+def test_what_succeeded_and_is_gone_stays_so_if_the_last_restart_replaces_nothing(
+    retries: int, left: IndexSet
+) -> None:
+    one = draft("", retryCount=retries)
+    one.done["worker"] = IndexSet.of(0)
+    carry_out(one, Action.RESTART_TASK, "because", Place("worker", 1, retries), FAILED)
+    assert (is_used_up(one), one.done["worker"]) == (retries == 1, left)
