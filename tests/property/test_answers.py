@@ -6,13 +6,13 @@ does, and several policies are for it.
 
 from typing import Any
 
-from answers import NOTHING, answer_to
 from drawn_lives import jobs
 from hypothesis import assume, event, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
 from lives import World
 
+from vcjob.api.kinds import POD
 from vcjob.api.policies import ACTIONS
 from vcjob.api.types import Object
 
@@ -50,9 +50,9 @@ def jobs_with_policies(draw: Any) -> Object:
 
 
 @settings(max_examples=150)
-@given(jobs_with_policies(), st.data(), st.sampled_from([0, 1, 3]))
+@given(jobs_with_policies(), st.data(), st.sampled_from(["fails", "is evicted", "is cleaned up"]))
 def test_the_first_policy_that_matches_answers(
-    job: Object, data: st.DataObject, exit_code: int
+    job: Object, data: st.DataObject, happens: str
 ) -> None:
     world = Moment()
     try:
@@ -60,13 +60,21 @@ def test_the_first_policy_that_matches_answers(
         world.promises_hold()
         assume(running := world.pods_in("Running"))
         name = data.draw(st.sampled_from(running))
-        happens = "PodFailed" if exit_code else "PodEvicted"
-        answer, _ = answer_to(job, name.split("-")[1], happens, exit_code)
-        event(f"{happens}: {'an answer' if answer != NOTHING else 'none'}")
-        with world.answered(name, happens, exit_code):
-            if exit_code:
-                world.do(world.simulation.end_pod(name, exit_code))
-            else:
-                world.do(world.simulation.evict_pod(name))
+        event(happens)
+        match happens:
+            case "fails":
+                exit_code = data.draw(st.sampled_from([1, 3]))
+                with world.answered(name, "PodFailed", exit_code):
+                    world.do(world.simulation.end_pod(name, exit_code))
+            case "is evicted":
+                with world.answered(name, "PodEvicted"):
+                    world.do(world.simulation.evict_pod(name))
+            case _:
+                world.do(world.simulation.end_pod(name))
+                world.promises_hold()
+                assume(name in world.pods_in("Succeeded"))
+                with world.answered(name):  # it has done its work: no policy is for that
+                    store = world.simulation.store
+                    world.do(store.delete(POD, "default", name, grace_period_seconds=0))
     finally:
         world.close()
