@@ -80,10 +80,13 @@ class Lives(World):
 
     @rule(code=st.sampled_from([0, 0, 0, 1]))
     def end_all(self, code: int) -> None:
+        async def end(name: str) -> None:
+            if name in await self.names("Running"):  # else the end of one before was its end too
+                await self.simulation.end_pod(name, code)
+
         for name in self.pods_in("Running"):
-            if name in self.pods_in("Running"):  # else the end of one before was its end too
-                self.may_restart(*END[code])
-                self.do(self.simulation.end_pod(name, code))
+            self.may_restart(*END[code])
+            self.do(end(name))
 
     @rule(data=st.data(), how=st.sampled_from(["evict_pod", "preempt_pod", "lose_node"]))
     def disturb(self, data: st.DataObject, how: str) -> None:

@@ -290,7 +290,7 @@ class World(RuleBasedStateMachine):
             await s.settle()
             await s.run_all()
             await self.witness.rest()
-            for name in await self._names("Unknown"):  # its node is back
+            for name in await self.names("Unknown"):  # its node is back
                 await s.run_pod(name)
             await s.end_running()
             await s.advance(100)
@@ -314,10 +314,10 @@ class World(RuleBasedStateMachine):
         return found
 
     def pods_in(self, *phases: str) -> list[str]:
-        found: list[str] = self.do(self._names(*phases))
+        found: list[str] = self.do(self.names(*phases))
         return found
 
-    async def _names(self, *phases: str) -> list[str]:
+    async def names(self, *phases: str) -> list[str]:
         """Names of Jobs' pods that are in one of these phases."""
         return sorted(
             pod["metadata"]["name"]
