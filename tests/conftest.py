@@ -8,8 +8,10 @@ import client_packages
 import pytest
 from hypothesis import settings
 
-# Where the tests run in the background of a script, SIGINT is ignored, and so by all they start.
+# Where the tests run in the background of a script, SIGINT is ignored, and so by all they start;
+# below nohup it is SIGHUP.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 settings.register_profile("vcjob", deadline=None)
 settings.load_profile("vcjob")
