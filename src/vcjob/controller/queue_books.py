@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator, Mapping
 
 from vcjob.api.defaults import DEFAULT_QUEUE
 from vcjob.api.kinds import COMMAND, POD_GROUP, QUEUE, Kind
+from vcjob.api.queues import parent_of
 from vcjob.api.types import Key, Object, key_of
 from vcjob.core.orders import age
 from vcjob.core.queue_states import is_shut
-from vcjob.core.scheduling.gangs import ROOT
 
 KINDS = frozenset({COMMAND, POD_GROUP, QUEUE})
 
@@ -39,7 +39,7 @@ class QueueBooks:
 
     def above(self, name: str) -> Object | None:
         """The Queue above one, if there is one."""
-        return self.queues.get(_parent(self.queues[name]))
+        return self.queues.get(parent_of(self.queues[name]))
 
     def commands(self, name: str) -> list[Object]:
         """Commands for a Queue, oldest first."""
@@ -59,7 +59,7 @@ class QueueBooks:
         if kind == QUEUE:
             _, name = key
             if (queue := self.queues.pop(name, None)) is not None:
-                self._leave(name, _parent(queue))
+                self._leave(name, parent_of(queue))
                 self._wake_below(name)
                 self._changed(name)
         elif kind == POD_GROUP:
@@ -73,9 +73,9 @@ class QueueBooks:
     def _put_queue(self, queue: Object) -> None:
         name, before = queue["metadata"]["name"], self.queues.get(queue["metadata"]["name"])
         self.queues[name] = queue
-        if before is not None and _parent(before) != _parent(queue):
-            self._leave(name, _parent(before))
-        self._below.setdefault(_parent(queue), {})[name] = None
+        if before is not None and parent_of(before) != parent_of(queue):
+            self._leave(name, parent_of(before))
+        self._below.setdefault(parent_of(queue), {})[name] = None
         if is_shut(before) != is_shut(queue):
             self._wake_below(name)
         self._changed(name)
@@ -120,9 +120,3 @@ class QueueBooks:
     def _wake_below(self, name: str) -> None:
         for one in self._below.get(name, ()):
             self._changed(one)
-
-
-def _parent(queue: Object) -> str:
-    """The name of the Queue above one; without another that is the root, which has none."""
-    parent = (queue.get("spec") or {}).get("parent")
-    return parent or ("" if queue["metadata"]["name"] == ROOT else ROOT)

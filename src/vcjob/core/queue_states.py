@@ -13,23 +13,14 @@ from enum import StrEnum
 import msgspec
 
 from vcjob.api.names import CLOSED_BY_PARENT
+from vcjob.api.queues import ROOT, QueueState, state_of
 from vcjob.api.types import Object
 from vcjob.core.draft import Told
-from vcjob.core.scheduling.gangs import ROOT
 
 COUNTERS = ("pending", "inqueue", "running", "unknown", "completed")
 """Fields of a Queue's status that count its PodGroups: each a phase in lower case."""
 
 _NORMAL, _WARNING = "Normal", "Warning"
-
-
-class QueueState(StrEnum):
-    """status.state of a Queue. Unknown stays until a Command says what is wanted."""
-
-    OPEN = "Open"
-    CLOSING = "Closing"
-    CLOSED = "Closed"
-    UNKNOWN = "Unknown"
 
 
 class QueueAction(StrEnum):
@@ -87,11 +78,6 @@ def status_patch(queue: Object, state: str, phases: Mapping[str, int]) -> Object
     if status.get("state") != state:
         patch["state"] = state
     return patch
-
-
-def state_of(queue: Object) -> str:
-    """The state of a Queue; one that has none yet is open."""
-    return (queue.get("status") or {}).get("state") or QueueState.OPEN
 
 
 def is_shut(queue: Object | None) -> bool:

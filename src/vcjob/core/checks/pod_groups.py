@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from vcjob.api.kinds import JOB
 from vcjob.api.problems import Path, Problem
+from vcjob.api.queues import QueueState, state_of
 from vcjob.api.suggestions import suggest
 from vcjob.api.types import Object
 
@@ -35,8 +36,7 @@ def _check_queue(group: Object, queues: Mapping[str, Object]) -> Iterator[Proble
         hint = suggest(name, queues) or "create the queue first"
         yield Problem(f'there is no queue "{name}"', _QUEUE, hint)
         return
-    state = (queue.get("status") or {}).get("state") or "Open"
-    if state != "Open":
+    if (state := state_of(queue)) != QueueState.OPEN:
         yield Problem(
             f'the queue "{name}" is {state} and takes no PodGroups', _QUEUE, "choose an open queue"
         )

@@ -11,6 +11,7 @@ from vcjob.api.defaults import DEFAULT_QUEUE
 from vcjob.api.kinds import QUEUE
 from vcjob.api.problems import Problem
 from vcjob.api.quantity import parse_quantity
+from vcjob.api.queues import ROOT, QueueState
 from vcjob.api.schema.fields import check_fields
 from vcjob.api.schema.readable import readable_part
 from vcjob.api.schema.support import RECORDS
@@ -27,14 +28,13 @@ from vcjob.core.checks.queue_tree import (
     part_of,
     pods_in,
 )
-from vcjob.core.checks.queues import ROOT_QUEUE
 
-ALWAYS_THERE = (DEFAULT_QUEUE, ROOT_QUEUE)
+ALWAYS_THERE = (DEFAULT_QUEUE, ROOT)
 """Queues that cannot be deleted: every Job falls back on them."""
 
 _ASCENDING = ((GUARANTEE, DESERVED), (GUARANTEE, CAPABILITY), (DESERVED, CAPABILITY))
 _IN_TREE = (GUARANTEE, DESERVED, CAPABILITY)
-_STATES = ("Open", "Closed")
+_STATES = (QueueState.OPEN, QueueState.CLOSED)
 
 
 def check_queue(

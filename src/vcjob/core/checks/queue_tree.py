@@ -11,9 +11,9 @@ from typing import Any, cast
 from vcjob.api.names import HIERARCHY, HIERARCHY_WEIGHTS
 from vcjob.api.problems import Path, Problem, format_path
 from vcjob.api.quantity import InvalidQuantity, parse_quantity
+from vcjob.api.queues import ROOT
 from vcjob.api.suggestions import suggest
 from vcjob.api.types import Object
-from vcjob.core.checks.queues import ROOT_QUEUE
 from vcjob.core.scheduling.amounts import Amounts, add, beyond, listed
 
 PARENT = ("spec", "parent")
@@ -25,7 +25,7 @@ CAPABILITY = ("spec", "capability")
 def check_parent(queue: Object, queues: Mapping[str, Object]) -> Iterator[Problem]:
     """The parent exists, is not below the Queue itself, and takes Queues."""
     name, parent = _name(queue), parent_of(queue)
-    if not parent or parent == ROOT_QUEUE:
+    if not parent or parent == ROOT:
         return
     if parent == name:
         yield Problem("a queue cannot be its own parent", PARENT)
@@ -45,13 +45,13 @@ def check_parent(queue: Object, queues: Mapping[str, Object]) -> Iterator[Proble
 def check_tree_amounts(queue: Object, queues: Mapping[str, Object]) -> Iterator[Problem]:
     """No Queue may use more than the one above it; what is kept for several fits there together."""
     name, parent = _name(queue), parent_of(queue)
-    if parent and parent not in (ROOT_QUEUE, name) and parent in queues:
+    if parent and parent not in (ROOT, name) and parent in queues:
         siblings = [queues[one] for one in children_of(parent, queues) if one != name]
         upper = queues[parent]
         yield from _too_much(queue, upper, CAPABILITY, f'queue "{parent}"')
         for path in (GUARANTEE, DESERVED):
             yield from _too_much_together(upper, [queue, *siblings], path, f'queue "{parent}"')
-    if name == ROOT_QUEUE:
+    if name == ROOT:
         return
     children = {one: queues[one] for one in children_of(name, queues)}
     for child, other in children.items():

@@ -6,12 +6,12 @@ Source: admission.md section 2, rules 15-17.
 from collections.abc import Iterator, Mapping
 
 from vcjob.api.problems import Path, Problem
+from vcjob.api.queues import ROOT, QueueState, state_of
 from vcjob.api.suggestions import suggest
 from vcjob.api.types import Object
 from vcjob.core.checks.subject import Lookup, Subject
 from vcjob.core.scheduling.priorities import BUILT_IN
 
-ROOT_QUEUE = "root"
 _QUEUE = ("spec", "queue")
 
 
@@ -48,8 +48,7 @@ def _check_queue(name: str, queues: Mapping[str, Object]) -> Iterator[Problem]:
         hint = suggest(name, queues)
         yield Problem(f'there is no queue "{name}"', _QUEUE, hint or "create the queue first")
         return
-    state = (queue.get("status") or {}).get("state") or "Open"
-    if state != "Open":
+    if (state := state_of(queue)) != QueueState.OPEN:
         yield Problem(
             f'the queue "{name}" is {state} and takes no Jobs', _QUEUE, "choose an open queue"
         )
@@ -58,7 +57,7 @@ def _check_queue(name: str, queues: Mapping[str, Object]) -> Iterator[Problem]:
         for child, other in queues.items()
         if (other.get("spec") or {}).get("parent") == name and child != name
     )
-    if name == ROOT_QUEUE:
+    if name == ROOT:
         yield Problem("the root queue takes no Jobs", _QUEUE, "choose a queue below it")
     elif children:
         yield Problem(

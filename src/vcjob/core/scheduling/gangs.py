@@ -11,10 +11,10 @@ from fractions import Fraction
 
 import msgspec
 
+from vcjob.api.queues import ROOT
 from vcjob.core.scheduling.amounts import Amounts, add, beyond, less, listed
 from vcjob.core.scheduling.places import Gang, Place, Wait, asked
 
-ROOT = "root"
 DEFAULT_QUEUE = "default"
 
 

@@ -7,9 +7,10 @@ from typing import Any
 
 from vcjob.api.kinds import QUEUE
 from vcjob.api.quantity import InvalidQuantity, parse_quantity
+from vcjob.api.queues import QueueState, parent_of, state_of
 from vcjob.api.types import Object, all_containers
 from vcjob.core.scheduling.amounts import NOTHING, Amounts
-from vcjob.core.scheduling.gangs import ROOT, QueueLimits
+from vcjob.core.scheduling.gangs import QueueLimits
 from vcjob.core.usage import pod_usage
 
 _OF_QUOTAS = ("requests.", "limits.", "count/")
@@ -42,15 +43,14 @@ def pod_requests(spec: Object) -> Amounts:
 
 def queue_limits(queue: Object) -> QueueLimits:
     """What a Queue object says about admission."""
-    spec, status = queue.get("spec") or {}, queue.get("status") or {}
-    name = queue["metadata"]["name"]
+    spec = queue.get("spec") or {}
     return QueueLimits(
-        name,
-        parent=spec.get("parent") or ("" if name == ROOT else ROOT),
+        queue["metadata"]["name"],
+        parent=parent_of(queue),
         capability=amounts_of(spec.get("capability")),
         priority=spec.get("priority") or 0,
         weight=spec.get("weight") or 1,
-        is_open=(status.get("state") or "Open") == "Open",
+        is_open=state_of(queue) == QueueState.OPEN,
         strict_order=spec.get("dequeueStrategy") == "fifo",
     )
 
