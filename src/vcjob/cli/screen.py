@@ -9,7 +9,7 @@ import io
 import os
 import sys
 from collections.abc import Iterator
-from typing import IO, TYPE_CHECKING, Protocol, Self, TextIO, cast
+from typing import IO, TYPE_CHECKING, Generic, Protocol, Self, TextIO, TypeVar, cast
 
 from vcjob.cli.podtext import colour_of, decode, for_terminal
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 _REDRAWS_A_SECOND = 8
+
+F = TypeVar("F", bound=IO[str] | IO[bytes])
 
 
 class Screen(Protocol):
@@ -60,21 +62,48 @@ def open_screen(label_width: int) -> Screen:
     if sys.stdout.isatty():
         from rich.console import Console
 
-        output = _Unbreakable(sys.stdout)
-        console = Console(file=cast(IO[str], output), highlight=False, markup=False, emoji=False)
+        output = _Breakable(sys.stdout)
+        file = cast(IO[str], _Unbreakable(output))
+        console = Console(file=file, highlight=False, markup=False, emoji=False)
         if not console.is_dumb_terminal:
             return _LiveScreen(console, output, label_width)
     return _PlainScreen(label_width)
+
+
+class _Breakable(Generic[F]):
+    """An output that may go at any time; what is written to it then is dropped."""
+
+    def __init__(self, file: F) -> None:
+        self.broken = ""
+        self.file = file
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[F]:
+        """While the block runs, errors of writing say that it is broken."""
+        try:
+            yield self.file
+        except OSError as error:
+            self.broken = f"output cannot be written: {error.strerror}"
+            self._send_nowhere()
+
+    def _send_nowhere(self) -> None:
+        """What is buffered would fail again at each flush, the last time at Python's exit."""
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, self.file.fileno())
+        os.close(nowhere)
 
 
 class _PlainScreen:
     """Lines only: pods' bytes as they are behind their label, for files, pipes and CI."""
 
     def __init__(self, label_width: int) -> None:
-        self.broken = ""
         self._width = label_width
-        self._output = sys.stdout.buffer
-        self.on_terminal = self._output.isatty()
+        self._output = _Breakable(sys.stdout.buffer)
+        self.on_terminal = sys.stdout.buffer.isatty()
+
+    @property
+    def broken(self) -> str:
+        return self._output.broken
 
     def __enter__(self) -> Self:
         return self
@@ -83,8 +112,8 @@ class _PlainScreen:
         self.flush()
 
     def pod_line(self, label: str, line: bytes) -> None:
-        with self._until_broken():
-            self._output.write(f"{label:<{self._width}} | ".encode() + line + b"\n")
+        with self._output.writing() as output:
+            output.write(f"{label:<{self._width}} | ".encode() + line + b"\n")
 
     def note(self, text: str) -> None:
         self.flush()
@@ -97,34 +126,25 @@ class _PlainScreen:
         """Nothing: a file is not redrawn. Phase changes are told by ``note``."""
 
     def result(self, lines: list[str]) -> None:
-        with self._until_broken():
-            self._output.write("".join(f"{line}\n" for line in lines).encode())
+        with self._output.writing() as output:
+            output.write("".join(f"{line}\n" for line in lines).encode())
         self.flush()
 
     def flush(self) -> None:
-        with self._until_broken():
-            self._output.flush()
-
-    @contextlib.contextmanager
-    def _until_broken(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            self.broken = _why_broken(error)
-            _send_nowhere(self._output)
+        with self._output.writing() as output:
+            output.flush()
 
 
 class _Unbreakable(io.TextIOBase):
     """A terminal to write to that may go at any time, also while another thread redraws it."""
 
-    def __init__(self, terminal: TextIO) -> None:
-        self.broken = ""
+    def __init__(self, terminal: _Breakable[TextIO]) -> None:
         self._terminal = terminal
 
     @property
     def encoding(self) -> str:  # type: ignore[override]  # typeshed has it writable; it is not
         """That of the terminal."""
-        return self._terminal.encoding
+        return self._terminal.file.encoding
 
     def isatty(self) -> bool:
         """Whether it was a terminal when we began."""
@@ -132,37 +152,18 @@ class _Unbreakable(io.TextIOBase):
 
     def fileno(self) -> int:
         """The terminal's descriptor."""
-        return self._terminal.fileno()
+        return self._terminal.file.fileno()
 
     def write(self, text: str) -> int:
         """Write to the terminal as long as it is there."""
-        with self._until_broken():
-            self._terminal.write(text)
+        with self._terminal.writing() as terminal:
+            terminal.write(text)
         return len(text)
 
     def flush(self) -> None:
         """Have the terminal show it."""
-        with self._until_broken():
-            self._terminal.flush()
-
-    @contextlib.contextmanager
-    def _until_broken(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            self.broken = _why_broken(error)
-            _send_nowhere(self._terminal)
-
-
-def _why_broken(error: OSError) -> str:
-    return f"output cannot be written: {error.strerror}"
-
-
-def _send_nowhere(output: IO[str] | IO[bytes]) -> None:
-    """What is buffered would fail again at each flush, the last time at Python's exit."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, output.fileno())
-    os.close(nowhere)
+        with self._terminal.writing() as terminal:
+            terminal.flush()
 
 
 class _LiveScreen:
@@ -170,7 +171,7 @@ class _LiveScreen:
 
     on_terminal = True
 
-    def __init__(self, console: "Console", output: _Unbreakable, label_width: int) -> None:
+    def __init__(self, console: "Console", output: _Breakable[TextIO], label_width: int) -> None:
         from rich.live import Live
         from rich.text import Text
 
