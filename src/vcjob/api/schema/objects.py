@@ -189,7 +189,7 @@ COMMAND = custom_object(
                     "apiVersion": required(TEXT, "Group and version of its kind."),
                     "kind": required(TEXT, "Job or Queue."),
                     "name": required(TEXT, "Its name."),
-                    "uid": required(TEXT, "Its UID; of namesakes only this one obeys."),
+                    "uid": required(TEXT, "Its metadata.uid: of namesakes only that one obeys."),
                     "controller": field(BOOLEAN, "Not used."),
                     "blockOwnerDeletion": field(BOOLEAN, "Not used."),
                 },

@@ -29,13 +29,19 @@ def check_kind(obj: Object) -> Iterator[Problem]:
             yield Problem(
                 f'the object {wrong} the field "{field}"',
                 (field,),
-                f"a Job has apiVersion: {JOB.api_version} and kind: {JOB.kind}",
+                _hint_for_lacking(obj),
             )
             return
     if kind_of(obj) is None:
         hint = _hint_for_kind(obj["apiVersion"], obj["kind"])
         shown = f"{obj['apiVersion'][:100]} {obj['kind'][:100]}"
         yield Problem(f"vcjob has no use for an object of the kind {shown}", ("kind",), hint)
+
+
+def _hint_for_lacking(obj: Object) -> str:
+    named = [item for item in RECORDS if item.kind == obj.get("kind")]
+    kind = named[0] if named else JOB
+    return f"a {kind.kind} has apiVersion: {kind.api_version} and kind: {kind.kind}"
 
 
 def _hint_for_kind(api_version: str, kind: str) -> str:

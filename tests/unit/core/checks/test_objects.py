@@ -35,6 +35,11 @@ def test_an_object_without_a_kind(obj: dict[str, Any], path: str, message: str) 
     assert problem.hint == "a Job has apiVersion: batch.volcano.sh/v1alpha1 and kind: Job"
 
 
+def test_an_object_without_an_api_version_is_told_that_of_its_kind() -> None:
+    (problem,) = check_kind({"kind": "ConfigMap"})
+    assert problem.hint == "a ConfigMap has apiVersion: v1 and kind: ConfigMap"
+
+
 @pytest.mark.parametrize(
     ("api_version", "kind", "hint"),
     [
