@@ -81,6 +81,15 @@ def test_a_refused_manifest_is_3_and_starts_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.local
+def test_a_job_whose_queue_can_never_come_is_3_instead_of_waiting_for_ever(tmp_path: Path) -> None:
+    waiting = job("demo", task("worker", SUCCEEDS))
+    waiting["spec"]["queue"] = "elsewhere"
+    ended = run(tmp_path, "run", "--timeout", "30s", write(tmp_path, waiting))
+    assert ended.code == 3, ended
+    assert 'there is no queue "elsewhere"' in ended.err
+
+
+@pytest.mark.local
 def test_a_program_that_pods_do_not_see_is_3_and_named_with_a_cure(tmp_path: Path) -> None:
     script = tmp_path / "train.sh"
     script.write_text("#!/bin/sh\n")

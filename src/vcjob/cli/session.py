@@ -16,8 +16,10 @@ from vcjob.cli.manifests import Loaded, LoadedJob
 from vcjob.cli.podtext import column_width, decode, short_pod_name
 from vcjob.cli.preparation import cleared, obstacles
 from vcjob.cli.progress import PodEnd, container_ends, summary
+from vcjob.cli.references import missing_references
 from vcjob.cli.screen import Screen, open_screen
 from vcjob.local.engine import LocalEngine
+from vcjob.plugins.registry import installed_plugins
 
 _MOST_ENDS_SHOWN = 10
 
@@ -32,7 +34,9 @@ class Settings(msgspec.Struct, frozen=True):
 
 def run_session(engine: LocalEngine, loaded: Loaded, settings: Settings) -> ExitCode:
     """Run the Jobs on a prepared engine, and end it; returns the exit code."""
-    if not cleared(obstacles(loaded, engine.view), strict=settings.strict):
+    missing = missing_references(loaded, installed_plugins(third_party=True))
+    problems = [*missing, *obstacles(loaded, engine.view)]
+    if not cleared(problems, strict=settings.strict):
         engine.abandon()
         return ExitCode.MANIFEST_REFUSED
     jobs = [_named(job) for job in loaded.jobs]

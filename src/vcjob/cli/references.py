@@ -1,0 +1,35 @@
+"""Queues and PriorityClasses that the Jobs of a run name, and that there will never be in it."""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from vcjob.api.kinds import PRIORITY_CLASS, QUEUE
+from vcjob.api.problems import Problem
+from vcjob.api.queues import ROOT
+from vcjob.api.types import Object
+from vcjob.cli.manifests import Loaded
+from vcjob.core.checks.queues import check_references
+from vcjob.core.checks.subject import Lookup, subject_of
+from vcjob.core.scheduling.gangs import DEFAULT_QUEUE
+from vcjob.plugins.registry import Registry
+
+
+def missing_references(loaded: Loaded, registry: Registry) -> Iterator[Problem]:
+    """What keeps a Job waiting for ever, since nobody can create anything during a run.
+
+    On a cluster, and with the engine, such an object may be made later.
+    """
+    queues: dict[str, Object] = {name: {} for name in (ROOT, DEFAULT_QUEUE)}
+    classes = set()
+    for other in loaded.others:
+        name = other.object["metadata"].get("name", "")
+        if other.kind == QUEUE:
+            queues[name] = other.object
+        elif other.kind == PRIORITY_CLASS:
+            classes.add(name)
+    lookup = Lookup(queues, frozenset(classes))
+    for job in loaded.jobs:
+        for problem in check_references(subject_of(job.defaulted, [], registry.requires), lookup):
+            hint = f"a run has only what its files bring along; {problem.hint}"
+            yield job.document.place(msgspec.structs.replace(problem, hint=hint, warning=False))
