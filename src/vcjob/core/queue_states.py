@@ -71,12 +71,18 @@ def decide(
 
 def status_patch(queue: Object, state: str, phases: Mapping[str, int]) -> Object:
     """What is to be changed in a Queue's status: its state, and how many PodGroups are in which
-    phase."""
+    phase.
+
+    Volcano's definition of Queues takes no status without ``allocated``, which its scheduler
+    writes: where that has not, an empty one goes along. In a merge patch that changes no other.
+    """
     status = queue.get("status") or {}
     counts = {name: phases.get(name.capitalize(), 0) for name in COUNTERS}
     patch: Object = {name: n for name, n in counts.items() if (status.get(name) or 0) != n}
     if status.get("state") != state:
         patch["state"] = state
+    if patch and status.get("allocated") is None:
+        patch["allocated"] = {}
     return patch
 
 

@@ -94,5 +94,10 @@ def test_of_a_status_only_what_is_not_so_is_written() -> None:
     there = {"status": {"state": "Open", "running": 2, "pending": 1, "allocated": {"cpu": "1"}}}
     phases = {"Running": 2, "Inqueue": 1}
     assert status_patch(there, "Open", phases) == {"pending": 0, "inqueue": 1}
-    assert status_patch({}, "Open", {}) == {"state": "Open"}
+    assert status_patch(there, "Open", {"Running": 2, "Pending": 1}) == {}
     assert status_patch(there, "Closing", {"Running": 2, "Pending": 1}) == {"state": "Closing"}
+
+
+@pytest.mark.parametrize("status", [{}, {"running": 1}, {"allocated": None}])
+def test_a_status_that_is_written_has_what_volcanos_definition_requires(status: Object) -> None:
+    assert status_patch({"status": status}, "Open", {})["allocated"] == {}
