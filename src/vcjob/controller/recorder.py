@@ -15,6 +15,8 @@ from vcjob.core.times import timestamp
 
 SOURCE = "vcjob"
 _LONGEST_MESSAGE = 1024
+_LONGEST_ABOUT = 253 - 17
+"""What of a name has room in an Event's own, before a dot and the hash."""
 
 _log = logging.getLogger(__name__)
 
@@ -28,7 +30,8 @@ async def record_event(
     """
     metadata = obj["metadata"]
     text = "\0".join((metadata["uid"], told.type, told.reason, told.message))
-    name = f"{metadata['name']}.{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+    about = metadata["name"][:_LONGEST_ABOUT].rstrip("-.")
+    name = f"{about}.{hashlib.sha256(text.encode()).hexdigest()[:16]}"
     namespace = metadata.get("namespace") or "default"
     at = timestamp(now)
     event = {

@@ -9,6 +9,7 @@ import pytest
 from faults import Faulty
 
 from vcjob.api.kinds import EVENT
+from vcjob.api.validation import dns_1123_subdomain
 from vcjob.controller.cluster import Forbidden
 from vcjob.controller.recorder import record_event
 from vcjob.core.draft import Told
@@ -47,6 +48,13 @@ def test_other_words_and_another_job_of_the_same_name_are_other_events() -> None
 def test_a_long_message_is_cut_to_what_servers_take() -> None:
     (event,) = recorded((JOB, Told("Normal", "R", "x" * 5000), 1.0))
     assert len(event["message"]) == 1024
+
+
+@pytest.mark.parametrize("name", ["q" * 253, "q" * 235 + "." + "q" * 17])
+def test_about_what_has_the_longest_name_an_event_has_a_name_that_servers_take(name: str) -> None:
+    (event,) = recorded(({"metadata": {"name": name, "uid": "u"}}, TOLD, 1.0))
+    assert not dns_1123_subdomain(event["metadata"]["name"])
+    assert event["involvedObject"]["name"] == name
 
 
 def test_an_event_that_cannot_be_written_is_logged_and_changes_nothing(
