@@ -135,7 +135,13 @@ class Connection:
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=silence)
         headers = {"Accept": accept, "Accept-Encoding": "identity"}
         async with self._send("GET", path, query, headers, asked, timeout) as response:
-            yield response.content.iter_any()
+            try:
+                yield response.content.iter_any()
+            finally:
+                # Whoever leaves before the end has no use for a farewell, which the other side may
+                # owe for ever: what is closed next would wait for it, or leave it open.
+                if (used := response.connection) and used.transport:
+                    used.transport.abort()
 
     @contextlib.asynccontextmanager
     async def websocket(

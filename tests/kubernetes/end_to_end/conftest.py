@@ -6,14 +6,18 @@ They end with each file: tests elsewhere count the processes that they have star
 import asyncio
 import contextlib
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import yaml
 from cli_runs import environment, run
+from end_to_end.facts import Facts, ask, of_engine
 from end_to_end.operating import Operating, Webhook, webhook_of_tests
-from end_to_end.target import Target, ask, install_definitions, wait_for_queue
+from end_to_end.target import Target, install_definitions, wait_for_queue
 from operators import operators
+
+FACTS = pytest.StashKey[Facts]()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -37,8 +41,17 @@ def target(
         bare = Target(config.absolute(), option("context"), option("controller"), option("record"))
         if not option("installed"):
             asyncio.run(_install(bare, directory))
-        # Of the engine it is known that it has no scheduler.
-        yield asyncio.run(ask(bare, seeks_scheduler=bool(option("kubeconfig"))))
+        yield replace(bare, facts=asyncio.run(_facts(bare, pytestconfig)))
+
+
+async def _facts(target: Target, config: pytest.Config) -> Facts:
+    """What the cluster has; one of the user's is asked once."""
+    async with target.cluster() as cluster:
+        if not config.getoption("kubeconfig"):
+            return await of_engine(cluster)
+        if FACTS not in config.stash:
+            config.stash[FACTS] = await ask(cluster)
+        return config.stash[FACTS]
 
 
 @contextlib.contextmanager

@@ -4,7 +4,13 @@ import asyncio
 
 import pytest
 from end_to_end.operating import Operating
-from end_to_end.replaying import BY_A_PLAYED_SCHEDULER, WITH_QUOTAS, expected, play
+from end_to_end.replaying import (
+    BY_A_PLAYED_SCHEDULER,
+    WITH_DELETED_JOBS,
+    WITH_QUOTAS,
+    expected,
+    play,
+)
 from end_to_end.target import Target
 from end_to_end.together import Told, tell_together
 from end_to_end.world import World
@@ -17,7 +23,9 @@ Problems = list[str]
 def obstacle(name: str, target: Target) -> str:
     """Why a recording cannot be played on a cluster, empty if it can."""
     if name in WITH_QUOTAS and not target.facts.quotas:
-        return "the server enforces no quotas"
+        return "nobody fills in quotas"
+    if name in WITH_DELETED_JOBS and not target.facts.collector:
+        return "nobody collects garbage"
     if name in BY_A_PLAYED_SCHEDULER and target.facts.scheduler:
         return "the cluster's scheduler admits every gang at once"
     return ""

@@ -36,14 +36,13 @@ def test_its_jobs_get_all_their_pods_or_are_refused_with_a_reason(
     objects = [document.object for document in manifest.documents]
 
     async def story(world: World) -> None:
-        async with contextlib.AsyncExitStack() as stack:
-            for obj in sorted(objects, key=lambda obj: bool(obj["kind"] == JOB.kind)):
-                if obj["kind"] != JOB.kind:
-                    await make(world, obj, stack)
-                    continue
-                for needed in needs(obj):
-                    await make(world, needed, stack)
-                outcomes.append(await outcome(world, obj, webhook))
+        for obj in sorted(objects, key=lambda obj: bool(obj["kind"] == JOB.kind)):
+            if obj["kind"] != JOB.kind:
+                await make(world, obj)
+                continue
+            for needed in needs(obj):
+                await make(world, needed)
+            outcomes.append(await outcome(world, obj, webhook))
         target.save(f"manifest-{file.stem}", {"outcomes": outcomes, **seen(world)})
 
     target.play(story)
@@ -65,18 +64,14 @@ def needs(job: Object) -> Iterator[Object]:
                "metadata": {"name": name}, "value": 1}  # fmt: skip
 
 
-async def make(world: World, obj: Object, stack: contextlib.AsyncExitStack) -> None:
-    """Create what Jobs need; what is not in the namespace goes at the end of the stack."""
+async def make(world: World, obj: Object) -> None:
+    """Create what Jobs need, for as long as the namespace is there."""
     kind = find_kind(obj["apiVersion"], obj["kind"])
     if kind is None:
         return
-    name = obj["metadata"]["name"]
-    try:
-        await world.create(kind, obj)
-    except AlreadyExists:
-        return
-    if not kind.namespaced:
-        stack.push_async_callback(world.delete, kind, "", name)
+    create = world.create if kind.namespaced else world.create_apart
+    with contextlib.suppress(AlreadyExists):
+        await create(kind, obj)
 
 
 async def outcome(world: World, job: Object, webhook: Webhook | None) -> str:

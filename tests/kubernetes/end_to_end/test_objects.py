@@ -1,5 +1,6 @@
 """What a Job becomes, as recorded from genuine Volcano: every object, field by field."""
 
+import contextlib
 import json
 
 import pytest
@@ -11,9 +12,9 @@ from end_to_end.together import Told, tell_together
 from end_to_end.world import World
 from rendered import RENDERED, cases, differences, recorded_objects
 
-from vcjob.api.kinds import JOB, POD, POD_GROUP, PRIORITY_CLASS, SERVICE, find_kind
+from vcjob.api.kinds import JOB, POD, POD_GROUP, SERVICE, find_kind
 from vcjob.api.types import Object
-from vcjob.controller.cluster import AlreadyExists, Forbidden, Invalid, NotFound
+from vcjob.controller.cluster import AlreadyExists, Forbidden, Invalid
 
 Key = tuple[str, str]
 WAITING = frozenset({
@@ -55,22 +56,13 @@ def made(
     """The objects that were made of each Job."""
 
     async def story(world: World, name: str) -> dict[Key, Object]:
-        classes = [one for one in RENDERED[name]["before"] if one["kind"] == PRIORITY_CLASS.kind]
-        try:
-            for obj in RENDERED[name]["before"]:
-                kind = find_kind(obj["apiVersion"], obj["kind"])
-                assert kind
-                try:
-                    await world.create(kind, obj)
-                except AlreadyExists:  # a PriorityClass is there for all namespaces
-                    classes.remove(obj)
-            return await make(world, name)
-        finally:
-            for one in classes:
-                try:
-                    await world.delete(PRIORITY_CLASS, "", one["metadata"]["name"])
-                except NotFound:
-                    continue
+        for obj in RENDERED[name]["before"]:
+            kind = find_kind(obj["apiVersion"], obj["kind"])
+            assert kind
+            create = world.create if kind.namespaced else world.create_apart
+            with contextlib.suppress(AlreadyExists):  # what is there for all namespaces
+                await create(kind, obj)
+        return await make(world, name)
 
     async def make(world: World, name: str) -> dict[Key, Object]:
         recorded = RENDERED[name]["job"]

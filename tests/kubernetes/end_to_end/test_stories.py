@@ -190,21 +190,18 @@ async def what_waits_for_its_gang_has_no_pod(world: World) -> None:
 
 async def a_queue_is_closed_while_a_job_is_in_it_and_opened_again(world: World) -> None:
     name = world.namespace  # Queues are in no namespace
-    made = await world.create(QUEUE, {"metadata": {"name": name}, "spec": {"parent": "root"}})
-    try:
-        await state_of(world, name, "Open")
-        await start(world, job(queue=name))
-        for action, state in (("CloseQueue", "Closing"), ("OpenQueue", "Open"),
-                              ("CloseQueue", "Closing")):  # fmt: skip
-            await operate(world, made, action)
-            await state_of(world, name, state)
-        for pod in ("lc-worker-0", "lc-worker-1"):
-            await world.end_pod(pod)
-        await world.phase("lc", "Completed")
-        await state_of(world, name, "Closed")
-        assert not (await world.cluster.list(COMMAND, world.namespace)).items
-    finally:
-        await world.delete(QUEUE, "", name)
+    made = await world.create_apart(QUEUE, {"metadata": {"name": name}, "spec": {"parent": "root"}})
+    await state_of(world, name, "Open")
+    await start(world, job(queue=name))
+    for action, state in (("CloseQueue", "Closing"), ("OpenQueue", "Open"),
+                          ("CloseQueue", "Closing")):  # fmt: skip
+        await operate(world, made, action)
+        await state_of(world, name, state)
+    for pod in ("lc-worker-0", "lc-worker-1"):
+        await world.end_pod(pod)
+    await world.phase("lc", "Completed")
+    await state_of(world, name, "Closed")
+    assert not (await world.cluster.list(COMMAND, world.namespace)).items
 
 
 async def operate(world: World, queue: Object, action: str) -> None:
@@ -248,6 +245,8 @@ def obstacle(name: str, target: Target) -> str:
     """Why a story cannot be told on a cluster, empty if it can."""
     if name == "gang" and target.facts.scheduler:
         return "the cluster's scheduler admits every gang at once"
+    if name in ("deleted", "time-to-live") and not target.facts.collector:
+        return "nobody collects garbage"
     if name == "suspended" and target.controller == "volcano":
         return "the annotation is vcjob's own"
     return ""

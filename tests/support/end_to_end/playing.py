@@ -28,15 +28,25 @@ async def make_node(cluster: KubernetesCluster, name: str) -> None:
 
 
 def for_node(job: Object, node: str) -> Object:
-    """The Job with pods that a scheduler can bind to a played node, and to no other."""
-    tasks = []
-    for task in job["spec"]["tasks"]:
-        spec = task["template"]["spec"]
-        tolerations = [*(spec.get("tolerations") or ()), {"key": PLAYED, "operator": "Exists"}]
-        selector = {**(spec.get("nodeSelector") or {}), PLAYED: node}
-        spec = {**spec, "nodeSelector": selector, "tolerations": tolerations}
-        tasks.append({**task, "template": {**task["template"], "spec": spec}})
-    return {**job, "spec": {**job["spec"], "tasks": tasks}}
+    """The Job with pods that a scheduler can bind to a played node, and to no other.
+
+    Where a Job is not as Jobs are it stays as it is: servers say why they refuse it.
+    """
+    spec = job.get("spec") or {}
+    if not isinstance(spec.get("tasks"), list):
+        return job
+    return {**job, "spec": {**spec, "tasks": [_for_node(task, node) for task in spec["tasks"]]}}
+
+
+def _for_node(task: Any, node: str) -> Any:
+    template = task.get("template") if isinstance(task, dict) else None
+    if not isinstance(template, dict) or not isinstance(template.get("spec"), dict):
+        return task
+    spec = template["spec"]
+    tolerations = [*(spec.get("tolerations") or ()), {"key": PLAYED, "operator": "Exists"}]
+    selector = {**(spec.get("nodeSelector") or {}), PLAYED: node}
+    spec = {**spec, "nodeSelector": selector, "tolerations": tolerations}
+    return {**task, "template": {**template, "spec": spec}}
 
 
 def running(pod: Object) -> Object:

@@ -15,14 +15,17 @@ from recordings import RECORDINGS, REFERENCE
 from replay import Replay, after_step, as_ours, is_status
 from simulation import Simulation
 
+from end_to_end.facts import RESOURCE_QUOTA, wait_for_quota
 from end_to_end.recording import phase_of, said, seen
-from end_to_end.target import RESOURCE_QUOTA
 from end_to_end.world import World
 from vcjob.api.types import Object
 
 EVENTS_OF_VOLCANO = json.loads((REFERENCE / "lifecycle-events-of-volcano.json").read_text())
 WITH_QUOTAS = frozenset(
     name for name, one in RECORDINGS.items() if "ResourceQuota" in json.dumps(one["steps"])
+)
+WITH_DELETED_JOBS = frozenset(
+    name for name, one in RECORDINGS.items() if '"deleteJob"' in json.dumps(one["steps"])
 )
 BY_A_PLAYED_SCHEDULER = frozenset({
     "28-unschedulable-condition", "35-min-available-not-reached", "37-abort-before-inqueue",
@@ -153,7 +156,8 @@ class ReplayOnCluster(Replay):
 
     async def _create(self, s: Any, obj: Object) -> None:
         if obj["kind"] == "ResourceQuota":
-            await s.create(RESOURCE_QUOTA, obj)
+            made = await s.create(RESOURCE_QUOTA, obj)
+            await wait_for_quota(s.cluster, s.namespace, made["metadata"]["name"])
         else:
             await super()._create(s, obj)
 

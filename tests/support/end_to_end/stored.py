@@ -43,8 +43,11 @@ def without_server(obj: Object) -> Object:
     plain = {key: copy.deepcopy(value) for key, value in obj.items() if key != "status"}
     for field in _OF_SERVERS:
         plain["metadata"].pop(field, None)
+    if obj["kind"] == "Service":
+        plain["spec"].pop("ipFamilies", None)  # the cluster's
     if obj["kind"] == "Pod":
         spec = plain["spec"]
+        spec.pop("nodeName", None)  # where a scheduler was at work before we looked
         _leave_out(spec, "volumes", lambda one: one["name"].startswith(_TOKENS))
         for container in (*spec["containers"], *spec.get("initContainers", ())):
             _leave_out(container, "volumeMounts", lambda one: one["name"].startswith(_TOKENS))

@@ -39,6 +39,7 @@ def tell_together(
 
     Those with an obstacle are left out: their tests skip.
     """
+    target.require_nodes()
     here = [item for item in request.session.items if item.path == request.path]
     parameters = [getattr(item, "callspec", None) for item in here]
     names = [one.params["name"] for one in parameters if one and "name" in one.params]

@@ -7,33 +7,21 @@ through the API. What happens is known from watches.
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 from typing import Any, Self
 
 import msgspec
 
+from end_to_end.facts import Facts, make_account
 from end_to_end.mirror import PATIENCE_SECONDS, Mirror
 from end_to_end.playing import ended, for_node, make_node, restarted, running
-from vcjob.api.kinds import COMMAND, JOB, NAMESPACE, NODE, POD, POD_GROUP, SERVICE_ACCOUNT, Kind
+from vcjob.api.kinds import COMMAND, JOB, NAMESPACE, NODE, POD, POD_GROUP, Kind
 from vcjob.api.types import Object
-from vcjob.cli.following import changes
-from vcjob.controller.cluster import Conflict, NotFound, ObjectList
+from vcjob.controller.cluster import Conflict, Forbidden, Invalid, NotFound, ObjectList
 from vcjob.kubernetes.cluster import KubernetesCluster
 from vcjob.kubernetes.connection import object_path
 from vcjob.kubernetes.errors import Asked
 
-
-@dataclass(frozen=True)
-class Facts:
-    """What a cluster has: a scheduler that admits PodGroups; a status of PodGroups that is written
-    by itself; ResourceQuotas that are enforced; a service account for each namespace, without which
-    no pod is let in.
-    """
-
-    scheduler: bool = False
-    group_status: bool = False
-    quotas: bool = False
-    accounts: bool = False
+_PAUSE_SECONDS = 0.5
 
 
 class World(Mirror):
@@ -44,6 +32,7 @@ class World(Mirror):
         self.facts = facts
         self.node = namespace
         self._ends_pods = True
+        self._apart: list[tuple[Kind, str]] = []
 
     @classmethod
     @contextlib.asynccontextmanager
@@ -54,7 +43,7 @@ class World(Mirror):
         try:
             await make_node(cluster, world.node)
             if facts.accounts:
-                await world._wait_for_account()
+                await make_account(cluster, world.namespace)
             async with asyncio.TaskGroup() as group:
                 tasks = await world.follow(group)
                 tasks.append(group.create_task(world._end_pods()))
@@ -63,12 +52,6 @@ class World(Mirror):
                     task.cancel()
         finally:
             await world._take_away()
-
-    async def _wait_for_account(self) -> None:
-        async with asyncio.timeout(PATIENCE_SECONDS):
-            async for _, account in changes(self.cluster, SERVICE_ACCOUNT, self.namespace):
-                if account["metadata"]["name"] == "default":
-                    return
 
     async def _take_away(self) -> None:
         for kind in (JOB, POD):
@@ -79,6 +62,19 @@ class World(Mirror):
         for kind, name in ((NAMESPACE, self.namespace), (NODE, self.node)):
             with contextlib.suppress(NotFound):
                 await self.cluster.delete(kind, "", name)
+        for kind, name in reversed(self._apart):
+            await self._delete_when_let(kind, name)
+
+    async def _delete_when_let(self, kind: Kind, name: str) -> None:
+        """Delete what a webhook keeps as long as pods count as being in it; raises TimeoutError."""
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while True:
+                try:
+                    return await self.cluster.delete(kind, "", name)
+                except NotFound:
+                    return None
+                except (Forbidden, Invalid):
+                    await asyncio.sleep(_PAUSE_SECONDS)
 
     # What simulations have too
 
@@ -112,9 +108,15 @@ class World(Mirror):
             obj = {**obj, "metadata": {**obj["metadata"], "namespace": self.namespace}}
         return await self.cluster.create(kind, obj)
 
+    async def create_apart(self, kind: Kind, obj: Object) -> Object:
+        """Create an object that is in no namespace; it is taken away with this one, at last."""
+        made = await self.create(kind, obj)
+        self._apart.append((kind, made["metadata"]["name"]))
+        return made
+
     async def create_job(self, job: Object) -> Object:
         """Create a Job whose pods can only come to the node here."""
-        return await self.create(JOB, for_node(job, self.node) if self.facts.scheduler else job)
+        return await self.create(JOB, for_node(job, self.node))
 
     async def try_job(self, job: Object) -> Object:
         """Have the server judge a new Job without keeping it; returns what it would keep."""
