@@ -1,25 +1,16 @@
 """What keeps a Job that is restarted or stopped from going on, as the end of what it says.
 
-The beginning of that, why it is restarted or stopped, lasts. So the end is taken off whenever it is
-told anew.
+The beginning of that, why it is restarted or stopped, lasts. The end is told anew in each pass, so
+the status records how much of its message that is (``State.end``).
 """
 
-import re
 from collections.abc import Iterable
 from itertools import islice
 
 _LISTED_PODS = 3
+_BREAK = "; "
 UNTIL_RESUMED = "it goes on when it is resumed"
 """The end of what a Job says that was stopped and may go on."""
-
-_ENDS = re.compile(
-    r"(^|; )("
-    r"waiting for \d+ pods? to (end|go): [^;]*"
-    r'|waiting to be admitted by the queue "[^"]*"'
-    r"|it cannot go on: .*"
-    rf"|{UNTIL_RESUMED}"
-    r")$"
-)
 
 
 def departing(count: int, names: Iterable[str], *, to: str) -> str:
@@ -41,14 +32,21 @@ def cannot_go_on(why: str) -> str:
     return f"it cannot go on: {why}"
 
 
-def with_end(message: str, end: str) -> str:
-    """The sentence with one of these ends, each of which may be empty.
+def with_end(message: str, end: str) -> tuple[str, int]:
+    """The sentence with one of these ends, and how many characters of it that end is.
 
-    What Volcano's controller has decided comes without a sentence.
+    Either may be empty: what Volcano's controller has decided comes without a sentence.
     """
-    return "; ".join(filter(None, (message, end)))
+    whole = _BREAK.join(filter(None, (message, end)))
+    return whole, len(whole) - len(message)
 
 
-def why_departing(message: str) -> str:
-    """The sentence without any of these ends."""
-    return _ENDS.sub("", message)
+def without_end(message: str, length: int) -> str:
+    """The sentence without an end of that many characters.
+
+    One that somebody else has written since has none.
+    """
+    if length == len(message):
+        return ""
+    start = len(message) - length
+    return message[:start] if start > 0 and message.startswith(_BREAK, start) else message

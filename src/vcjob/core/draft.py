@@ -10,7 +10,7 @@ import msgspec
 
 from vcjob.api.types import Job, Object, Task
 from vcjob.core.actions import ACTIVE, STOPPING, TARGETED, Action, Phase
-from vcjob.core.departing import why_departing
+from vcjob.core.departing import without_end
 from vcjob.core.facts import PodPhase
 from vcjob.core.indices import NO_INDICES, IndexSet
 from vcjob.core.observed import Observed, TaskPods
@@ -43,7 +43,11 @@ class Place(msgspec.Struct, frozen=True):
 
 @dataclass
 class Draft:
-    """The course of one Job. ``group_uid`` is the UID of its PodGroup, empty if there is none."""
+    """The course of one Job. ``group_uid`` is the UID of its PodGroup, empty if there is none.
+
+    ``message`` is why the Job is where it is, ``end`` what keeps it from going on from there.
+    ``forgotten`` are successes of pods that a restart of this very pass is to replace.
+    """
 
     job: Job
     observed: Observed
@@ -56,7 +60,9 @@ class Draft:
     message: str
     alive: dict[str, IndexSet]
     done: dict[str, IndexSet]
+    end: str = ""
     told: list[Told] = field(default_factory=list)
+    forgotten: dict[str, IndexSet] = field(default_factory=dict)
     killed: bool = False
 
     def tell(self, kind: str, reason: str, message: str) -> None:
@@ -76,11 +82,19 @@ class Draft:
         self.version += 1
         self.killed = True
         self.alive = {}
-        if not keep:
+        if keep:
+            self.replace_nothing()
+        else:
             self.done = {}
         self.state = msgspec.structs.replace(
             self.state, keep=keep, targets=(), timers=(), group=self.group_uid, resumed=False
         )
+
+    def replace_nothing(self) -> None:
+        """Have what succeeded stay so, also where this pass was to replace it."""
+        for task, indices in self.forgotten.items():
+            self.done[task] = self.done.get(task, NO_INDICES) | indices
+        self.forgotten = {}
 
     def condemned(self, name: str, pods: TaskPods) -> IndexSet:
         """Indices of pods of a task that are to be removed, or are being removed by us.
@@ -119,7 +133,7 @@ def begin(job: Job, observed: Observed, group: Object | None) -> Draft:
         retry=status.retry_count,
         group_uid=group["metadata"]["uid"] if group else "",
         reason=status.state.reason,
-        message=why_departing(status.state.message),
+        message=without_end(status.state.message, state.end),
         alive={task: state.alive_of(task) for task in lived},
         done={task: state.done_of(task) for task in state.done},
     )
@@ -161,7 +175,9 @@ def start(
     """Carry out an action, and tell so if it changed anything; returns whether it did."""
     changed = carry_out(draft, action, cause, place, event)
     if changed:
-        draft.tell("Normal", "ExecuteAction", f"Start to execute action {action}: {draft.message}")
+        restarts = draft.phase is Phase.RESTARTING and is_used_up(draft)
+        what = "Do not execute" if restarts else "Start to execute"
+        draft.tell("Normal", "ExecuteAction", f"{what} action {action}: {draft.message}")
     return changed
 
 
@@ -204,9 +220,12 @@ def _restart_some(
     draft.state = msgspec.structs.replace(
         draft.state, targets=(*draft.state.targets, target), timers=timers
     )
-    # One too many replaces nothing: what has succeeded stays so, also where its pod is gone.
-    for record in (draft.alive,) if is_used_up(draft) else (draft.alive, draft.done):
-        record[place.task] = record.get(place.task, NO_INDICES) - indices
+    draft.alive[place.task] = draft.alive.get(place.task, NO_INDICES) - indices
+    done = draft.done.get(place.task, NO_INDICES)
+    draft.done[place.task] = done - indices
+    draft.forgotten[place.task] = draft.forgotten.get(place.task, NO_INDICES) | done & indices
+    if is_used_up(draft):
+        draft.replace_nothing()
     draft.enter(Phase.RESTARTING, str(action), f"{cause}; {_retries(draft)}")
     return True
 
@@ -272,7 +291,8 @@ def _retries(draft: Draft) -> str:
         return f"attempt {used + 1} of {most} goes on, as this restart uses up no retry"
     if used < most:
         return f"attempt {used + 1} of {most} begins"
-    return f"that was the last of {most} attempt{'s' if most > 1 else ''} (maxRetry)"
+    last = f"the last of {most} attempts" if most > 1 else "the only attempt"
+    return f"that was {last} (maxRetry), so the Job fails"
 
 
 _PHASES = {phase.value: phase for phase in Phase}

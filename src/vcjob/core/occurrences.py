@@ -102,12 +102,14 @@ def _of_pods(draft: Draft) -> Iterator[Occurrence]:
         elif facts.phase in (PodPhase.PENDING, PodPhase.RUNNING):
             if most is not None and facts.restarts >= most:
                 times = "once" if facts.restarts == 1 else f"{facts.restarts} times"
+                how = how_ended(facts)
                 cause = f"containers of pod {facts.name} restarted {times}"
+                cause += f", ending{how}" if how else ""
                 yield Occurrence(
                     Event.TASK_FAILED, cause, facts.task, place, facts.exit_codes, facts.finished
                 )
             elif facts.exit_codes:
-                cause = f"a container of pod {facts.name} ended{_how(facts)}"
+                cause = f"a container of pod {facts.name} ended{how_ended(facts)}"
                 yield Occurrence(
                     Event.POD_FAILED,
                     cause,
@@ -156,11 +158,11 @@ def _failure(facts: PodFacts, place: Place) -> Occurrence:
     if facts.evicted:
         cause = f"pod {facts.name} was evicted"
         return Occurrence(Event.POD_EVICTED, cause, facts.task, place, when=facts.finished)
-    cause = f"pod {facts.name} failed{_how(facts)}"
+    cause = f"pod {facts.name} failed{how_ended(facts)}"
     return Occurrence(Event.POD_FAILED, cause, facts.task, place, facts.exit_codes, facts.finished)
 
 
-def _how(facts: PodFacts) -> str:
+def how_ended(facts: PodFacts) -> str:
     """The exit codes, and what made the pod end if not itself."""
     outside = f" ({facts.ended_by})" if facts.ended_by else ""
     if not facts.exit_codes:

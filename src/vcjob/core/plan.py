@@ -16,7 +16,7 @@ from vcjob.core.actions import ACTIVE, ENDING, FINAL, Action, Phase
 from vcjob.core.amending import amendment
 from vcjob.core.answering import answer_occurrences
 from vcjob.core.blueprint import Blueprint
-from vcjob.core.departing import UNTIL_RESUMED, cannot_go_on, departing, to_be_admitted, with_end
+from vcjob.core.departing import UNTIL_RESUMED, cannot_go_on, departing, to_be_admitted
 from vcjob.core.draft import Draft, Told, begin, is_used_up
 from vcjob.core.facts import PodFacts, PodPhase
 from vcjob.core.indices import IndexSet
@@ -180,9 +180,9 @@ def _explain(
     elif draft.phase is Phase.RESTARTING and not is_used_up(draft):
         _explain_restart(draft, before, around, blocked, admitted=admitted)
     elif draft.phase in ENDING:
-        draft.message = with_end(draft.message, departing(*still_there(draft), to="end"))
+        draft.end = departing(*still_there(draft), to="end")
     elif draft.phase is Phase.ABORTED and draft.message:
-        draft.message = with_end(draft.message, UNTIL_RESUMED)
+        draft.end = UNTIL_RESUMED
 
 
 def _explain_restart(
@@ -197,14 +197,11 @@ def _explain_restart(
         state, clause = draft.job.status.state, cannot_go_on(why.message)
         if why.event and not (state.reason == why.reason and state.message.endswith(clause)):
             draft.tell(why.event, why.reason, why.message)
-        draft.reason, draft.message = why.reason, with_end(draft.message, clause)
+        draft.reason, draft.end = why.reason, clause
         return
     if draft.reason not in _ACTIONS:  # something stood in the way until now
         draft.reason = str(Action.RESUME_JOB) if draft.state.resumed else str(Phase.RESTARTING)
-    draft.message = with_end(draft.message, leaving)
-    if waits:
-        queue = draft.job.spec.queue or "default"
-        draft.message = with_end(draft.message, to_be_admitted(queue))
+    draft.end = to_be_admitted(draft.job.spec.queue or "default") if waits else leaving
 
 
 _ACTIONS = frozenset(map(str, Action))

@@ -47,7 +47,7 @@ class State(
     tag=FORMAT,
     rename={"alive": "l", "done": "d", "keep": "k", "targets": "t", "timers": "w",
             "commands": "c", "suspended": "s", "group": "g", "resumed": "u", "refused": "r",
-            "version": "n", "retry": "m", "uncounted": "f"},
+            "version": "n", "retry": "m", "uncounted": "f", "end": "e"},
 ):  # fmt: skip
     """The state of one Job.
 
@@ -59,8 +59,9 @@ class State(
     of the PodGroup that has to go before a new one is made. ``resumed``: whether the Job is
     Restarting because of a resume. ``refused``: what lasts and asks for a restart of pods that
     there are not, and was told. ``uncounted``: the restarts that use up none of ``maxRetry``, each
-    by the ``retryCount`` that it led to. ``version`` and ``retry`` are those of the status that it
-    was written with.
+    by the ``retryCount`` that it led to. ``end``: how many characters at the end of the status'
+    message tell what the Job waits for, and not why. ``version`` and ``retry`` are those of the
+    status that it was written with.
     """
 
     alive: dict[str, str] = {}
@@ -74,6 +75,7 @@ class State(
     resumed: bool = False
     refused: tuple[str, ...] = ()
     uncounted: str = ""
+    end: int = 0
     version: int = 0
     retry: int = 0
 
@@ -136,6 +138,7 @@ def state_of(job: Job) -> State:
             commands=state.commands,
             suspended=state.suspended,
             uncounted=state.uncounted,
+            end=state.end,
         )
     return state
 
@@ -151,9 +154,11 @@ def differ_in_pods_only(one: str, other: str) -> bool:
         first, second = _decode(one), _decode(other)
     except msgspec.MsgspecError:
         return False
-    return msgspec.structs.replace(first, alive={}, done={}) == msgspec.structs.replace(
-        second, alive={}, done={}
-    )
+    return _course(first) == _course(second)
+
+
+def _course(state: State) -> State:
+    return msgspec.structs.replace(state, alive={}, done={}, end=0)
 
 
 def _set(text: str | None) -> IndexSet:

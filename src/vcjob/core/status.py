@@ -9,6 +9,7 @@ from vcjob.api.duration import format_duration
 from vcjob.api.names import STATE_KEY
 from vcjob.api.types import Object
 from vcjob.core.actions import ACTIVE, Phase
+from vcjob.core.departing import with_end
 from vcjob.core.draft import Draft
 from vcjob.core.facts import PodPhase
 from vcjob.core.indices import IndexSet
@@ -24,13 +25,14 @@ def status_of(
     old = draft.job.status
     changed = draft.phase != old.state.phase
     since = timestamp(now) if changed else old.state.last_transition_time
+    message, end = with_end(draft.message, draft.end)
     state: Object = {"phase": str(draft.phase), "lastTransitionTime": since}
     if draft.reason:
         state["reason"] = draft.reason
-    if draft.message:
-        state["message"] = draft.message
+    if message:
+        state["message"] = message
     status: Object = {"state": state, "conditions": _conditions(draft, since, changed)}
-    status["controlledResources"] = {**marks, STATE_KEY: encode_state(_recorded(draft))}
+    status["controlledResources"] = {**marks, STATE_KEY: encode_state(_recorded(draft, end))}
     numbers = {
         "minAvailable": draft.job.spec.min_available,
         "version": draft.version,
@@ -86,11 +88,12 @@ _INFORMING = {
 }
 
 
-def _recorded(draft: Draft) -> Any:
+def _recorded(draft: Draft, end: int) -> Any:
     return msgspec.structs.replace(
         draft.state,
         alive=_texts(draft.alive),
         done=_texts(draft.done),
+        end=end,
         version=draft.version,
         retry=draft.retry,
     )

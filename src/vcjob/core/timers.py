@@ -10,9 +10,9 @@ from vcjob.api.duration import format_duration
 from vcjob.api.names import pod_name
 from vcjob.core.actions import ACTIVE, TARGETED, Action, Event
 from vcjob.core.draft import Draft, Place, has_target, restarted_by, start, task_of
-from vcjob.core.facts import PodPhase
+from vcjob.core.facts import PodFacts, PodPhase
 from vcjob.core.indices import NO_INDICES, IndexSet
-from vcjob.core.occurrences import Occurrence, completed, most_restarts
+from vcjob.core.occurrences import Occurrence, completed, how_ended, most_restarts
 from vcjob.core.policies import Answer, answer
 from vcjob.core.refusals import is_refused, refuse
 from vcjob.core.retries import counted_under
@@ -89,13 +89,14 @@ def fire_timers(draft: Draft, now: float) -> None:
             index = min(left)
             facts = draft.observed.pods.get((timer.task, index))
             place = Place(timer.task, index, facts.retry if facts else 0)
-            name = pod_name(draft.job.metadata.name, timer.task, index)
             restarted = restarted_by(draft.job, action, place)
             if action in TARGETED and not restarted:
                 refuse(draft, timer.event, timer.task, action)
                 left = NO_INDICES  # one Warning for all of them
             event = counted_under(timer.event, timer.exit_code or None)
-            start(draft, action, _overdue(timer, name), place, event)
+            start(
+                draft, action, _overdue(timer, draft.job.metadata.name, index, facts), place, event
+            )
             left -= restarted | IndexSet.of(index)
 
 
@@ -124,12 +125,22 @@ def _named(draft: Draft, task: str, indices: IndexSet) -> str:
     return f"pod {draft.job.metadata.name}-{task}-{indices} is"
 
 
-def _overdue(timer: Timer, pod: str) -> str:
-    """Why a timer's action is done, as the beginning of a sentence."""
+def _overdue(timer: Timer, job: str, index: int, facts: PodFacts | None) -> str:
+    """Why a timer's action is done to the pod at ``index``, as the beginning of a sentence.
+
+    The pod goes with the action, so this is the last place where its own reasons can be read.
+    """
+    pod = pod_name(job, timer.task, index)
     if timer.event == Event.POD_PENDING:
-        return f"pod {pod} has been Pending for too long (policy for PodPending)"
+        why = facts.failing or facts.unscheduled if facts else ""
+        because = f": {why}" if why else ""
+        return f"pod {pod} has been Pending for too long (policy for PodPending){because}"
     policy = f"exit code {timer.exit_code}" if timer.exit_code else timer.event
-    return f"the timeout of the policy for {policy} is over for pod {pod}"
+    over = f"the timeout of the policy for {policy} is over for"
+    if timer.event == Event.TASK_COMPLETED:
+        return f"{over} task {timer.task}"
+    how = how_ended(facts) if facts and not facts.evicted else ""
+    return f"{over} pod {pod}{', which ended' if how else ''}{how}"
 
 
 def _still(draft: Draft, timer: Timer) -> IndexSet:

@@ -7,11 +7,11 @@ from vcjob.core.departing import (
     cannot_go_on,
     departing,
     to_be_admitted,
-    why_departing,
     with_end,
+    without_end,
 )
 
-WHY = 'a Command asked for AbortJob: waiting for 3 pods; "q"; enough'
+WHY = 'a Command asked for AbortJob: it cannot go on: waiting for 3 pods to end: "q"'
 
 
 @pytest.mark.parametrize(
@@ -26,8 +26,14 @@ WHY = 'a Command asked for AbortJob: waiting for 3 pods; "q"; enough'
         (cannot_go_on("no; really"), "it cannot go on: no; really"),
     ],
 )
-def test_every_end_can_be_taken_off(end: str, words: str) -> None:
+def test_every_end_can_be_taken_off_and_nothing_else(end: str, words: str) -> None:
     assert end == words
-    for why in (WHY, ""):
-        assert why_departing(with_end(why, end)) == why
-    assert with_end(WHY, end) == (f"{WHY}; {words}" if words else WHY)
+    for why in (WHY, f"{WHY}; {words}", ""):
+        whole, length = with_end(why, end)
+        assert whole == "; ".join(filter(None, (why, words)))
+        assert without_end(whole, length) == why
+
+
+@pytest.mark.parametrize("message", ["", "short", "what another controller has written"])
+def test_an_end_that_is_not_there_is_not_taken_off(message: str) -> None:
+    assert without_end(message, len("; waiting for 1")) == message

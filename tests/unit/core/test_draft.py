@@ -4,11 +4,12 @@ from typing import Any
 
 import pytest
 
+from vcjob.api.names import UNCOUNTED_EVENTS
 from vcjob.api.types import Job
-from vcjob.core.actions import Action
+from vcjob.core.actions import Action, Event
 from vcjob.core.draft import Draft, Place, begin, carry_out
 from vcjob.core.facts import PodFacts, PodPhase
-from vcjob.core.indices import IndexSet
+from vcjob.core.indices import NO_INDICES, IndexSet
 from vcjob.core.observed import Observed
 
 PLACE = Place("worker", 2, 0)
@@ -133,6 +134,30 @@ def test_the_last_restart_of_a_job_keeps_the_pods_that_ended(retry: int, kept: b
     carry_out(one, Action.RESTART_JOB, "because", PLACE)
     doomed = one.condemned("worker", one.observed.task("worker"))
     assert doomed == (IndexSet.of(1) if kept else IndexSet.of(0, 1))
+
+
+@pytest.mark.parametrize(
+    ("retry", "then", "forgotten"),
+    [
+        (0, Action.ABORT_JOB, False),
+        (0, Action.RESTART_JOB, True),
+        (0, Action.RESTART_TASK, True),
+        (2, Action.RESTART_TASK, False),  # no retry is left for that one
+    ],
+)
+def test_of_a_restart_of_some_that_does_not_come_about_no_success_is_forgotten(
+    retry: int, then: Action, forgotten: bool
+) -> None:
+    """Index 1 has succeeded, and its pod is no more."""
+    one = draft("Running", (pod(2), pod(4)), retryCount=retry)
+    one.job.metadata.annotations[UNCOUNTED_EVENTS] = Event.POD_EVICTED
+    one.done["worker"] = IndexSet.of(1, 3)
+    evicted, failed = Place("worker", 1, retry), Place("worker", 4, retry)
+    carry_out(one, Action.RESTART_PARTITION, "because", evicted, Event.POD_EVICTED)
+    assert one.done["worker"] == IndexSet.of(3)
+    carry_out(one, then, "because", failed, Event.POD_FAILED)
+    done = one.done.get("worker", NO_INDICES)
+    assert (1 not in done) == forgotten
 
 
 def test_stopping_keeps_the_pods_that_ended() -> None:

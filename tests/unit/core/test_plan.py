@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from vcjob.api.names import STATE_KEY, SUSPEND
@@ -11,6 +12,7 @@ from vcjob.core.facts import PodFacts, PodPhase
 from vcjob.core.observed import Observed
 from vcjob.core.plan import Plan, plan, recorded_later
 from vcjob.core.reasons import MALFORMED, Trouble
+from vcjob.core.state import State, encode_state
 from vcjob.core.supporting import Create
 from vcjob.core.surroundings import Surroundings
 from vcjob.core.times import timestamp
@@ -147,16 +149,15 @@ def test_a_job_is_deleted_when_its_time_to_live_is_over(later: float, gone: bool
     assert found.again == NOW + 10
 
 
-def test_who_succeeded_and_went_just_before_the_job_is_suspended_has_succeeded() -> None:
-    found = planned(
-        pod(0, PodPhase.RUNNING),
-        gone=pod(1, PodPhase.SUCCEEDED),
-        suspended=True,
-        status=at("Running"),
-    )
+@pytest.mark.parametrize("gone", [True, False])
+def test_who_succeeded_and_went_just_before_the_job_is_suspended_has_succeeded(gone: bool) -> None:
+    one = pod(1, PodPhase.SUCCEEDED)
+    going = msgspec.structs.replace(one, phase=PodPhase.TERMINATING)
+    pods = [pod(0, PodPhase.RUNNING), *([] if gone else [going])]
+    found = planned(*pods, gone=one if gone else None, suspended=True, status=at("Running"))
     assert phase_of(found) == "Aborting"
     assert found.record is not None
-    assert found.record["succeeded"] == 1
+    assert found.record["succeeded" if gone else "terminating"] == 1
     assert '"d":{"w":"1"}' in found.record["controlledResources"][STATE_KEY]
 
 
@@ -207,7 +208,7 @@ def said(found: Plan, status: Object) -> tuple[str, str]:
     ("phase", "before", "reason", "message"),
     [
         ("Aborting", "", "Some", WHY + TWO_END),
-        ("Aborting", TWO_END.replace("2", "7"), "Some", WHY + TWO_END),
+        ("Aborting", "; waiting for 7 pods to end: a, b, c, …", "Some", WHY + TWO_END),
         ("Completing", "", "Some", WHY + TWO_END),
         ("Terminating", "", "Some", WHY + TWO_END),
         ("Restarting", "", "Restarting", f"{WHY}; waiting for 3 pods to go: j-w-0, j-w-1, j-w-2"),
@@ -218,6 +219,7 @@ def test_how_many_old_pods_are_still_there(
 ) -> None:
     status = at(phase, version=1)
     status["state"] |= {"reason": "Some", "message": WHY + before}
+    status["controlledResources"] = {STATE_KEY: encode_state(State(end=len(before), version=1))}
     found = planned(*OLD, status=status)
     assert said(found, status) == (reason, message)
     assert found.tell == ()
@@ -275,7 +277,8 @@ def test_a_job_that_fails_for_its_retries_says_so_whatever_else_is_missing() -> 
         status = merge_patch(status, found.record)
     assert status["state"]["reason"] == "MaxRetry"
     assert status["state"]["message"] == (
-        "pod j-w-1 failed (policy for PodFailed); that was the last of 1 attempt (maxRetry)"
+        "pod j-w-1 failed (policy for PodFailed); that was the only attempt (maxRetry), "
+        "so the Job fails"
     )
 
 

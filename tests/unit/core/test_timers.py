@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from drafts import NOW, draft, pod, timers
 
-from vcjob.core.facts import PodPhase
+from vcjob.core.facts import PodFacts, PodPhase
 from vcjob.core.state import State, Timer
 from vcjob.core.timers import arm_pending, drop_timers, fire_timers
 
@@ -80,6 +80,30 @@ def test_of_two_that_are_due_the_first_restart_takes_the_others_reason_away() ->
     fire_timers(one, NOW)
     assert [target.indices for target in one.state.targets] == ["0-3"]
     assert [told.reason for told in one.told] == ["ExecuteAction"]
+
+
+@pytest.mark.parametrize(
+    ("event", "facts", "why"),
+    [
+        ("PodPending", pod(0, PENDING, failing="ErrImagePull: no"),
+         "pod lc-w-0 has been Pending for too long (policy for PodPending): ErrImagePull: no"),
+        ("PodPending", pod(0, PENDING, unscheduled="no room"),
+         "pod lc-w-0 has been Pending for too long (policy for PodPending): no room"),
+        ("PodFailed", pod(0, FAILED, exit_codes=(7,)),
+         "the timeout of the policy for PodFailed is over for pod lc-w-0, "
+         "which ended with exit code 7"),
+        ("PodEvicted", pod(0, FAILED, exit_codes=(7,), evicted=True),
+         "the timeout of the policy for PodEvicted is over for pod lc-w-0"),
+        ("TaskCompleted", pod(0, PodPhase.SUCCEEDED),
+         "the timeout of the policy for TaskCompleted is over for task w"),
+    ],
+)  # fmt: skip
+def test_what_a_pod_came_to_is_told_when_its_time_is_over(
+    event: str, facts: PodFacts, why: str
+) -> None:
+    one = draft([facts], state=State(timers=(Timer(event, "AbortJob", NOW, "w", "0"),)))
+    fire_timers(one, NOW)
+    assert one.message == why
 
 
 def test_what_is_not_due_waits() -> None:
