@@ -72,8 +72,11 @@ def _obey(draft: Draft, command: Object) -> bool:
         draft.tell("Warning", "CommandIssued", f"{asked}: there are {', '.join(_ACTIONS)}")
         return False
     draft.tell("Normal", "CommandIssued", f"Command {name} asks for {action}{why}")
+    told = len(draft.told)
     if start(draft, action, f"a Command asked for {action}{why}"):
         return True
+    if len(draft.told) > told:
+        return False  # why not has been said
     nothing = f"{action} changes nothing in phase {draft.phase or 'New'}"
     draft.tell("Normal", "CommandIssued", nothing)
     return False

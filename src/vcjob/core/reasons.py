@@ -135,7 +135,8 @@ def _order(job: Job, waiting: frozenset[str]) -> str:
         if task.name in waiting and task.depends_on:
             any_of = "one of " if task.depends_on.iteration == "any" else ""
             names = ", ".join(task.depends_on.name)
-            sentences.append(f"task {task.name} waits until {any_of}{names} is ready")
+            are = "are" if len(task.depends_on.name) > 1 and not any_of else "is"
+            sentences.append(f"task {task.name} waits until {any_of}{names} {are} ready")
     return "; ".join(sentences)
 
 

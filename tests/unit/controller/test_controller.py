@@ -371,7 +371,7 @@ def test_a_completed_task_without_partitions_asks_once_for_the_restart_of_one() 
     simulated(story)
 
 
-@pytest.mark.parametrize(("iteration", "words"), [("", "ps, db is"), ("any", "one of ps, db is")])
+@pytest.mark.parametrize(("iteration", "words"), [("", "ps, db are"), ("any", "one of ps, db is")])
 def test_an_event_says_which_task_waits_for_which(iteration: str, words: str) -> None:
     async def story(world: Simulation) -> None:
         obj = job()

@@ -69,6 +69,18 @@ def test_of_a_command_and_the_annotation_the_later_one_wins_though_both_are_seen
     assert seen == phases
 
 
+def test_a_command_that_has_no_effect_says_once_why() -> None:
+    one = draft([])
+    obey(one, [command("a", "RestartTask", version=1), command("b", "ResumeJob", version=2)])
+    assert [told.message for told in one.told] == [
+        "Command a asks for RestartTask",
+        "a Command asked for RestartTask, but this concerns no pod that RestartTask could restart; "
+        "RestartJob restarts all",
+        "Command b asks for ResumeJob",
+        "ResumeJob changes nothing in phase Running",
+    ]
+
+
 def test_an_unknown_command_does_nothing_but_say_so() -> None:
     one = draft([])
     obey(one, [command("odd", "Explode")])
