@@ -218,6 +218,7 @@ def test_a_job_without_pods_is_told_to_be_endless(tmp_path: Path) -> None:
     ended = run(tmp_path, "run", "--timeout", "1s", manifest)
     assert ended.code == 5, ended
     assert "no task has replicas" in ended.err
+    assert "  until then: Running (worker 0/0): no task has replicas" in ended.out
 
 
 # Starts as the installed program does, and tells itself to end while a module is imported.

@@ -28,7 +28,7 @@ from vcjob.api.types import Job, Object
 from vcjob.cli.exit_codes import ExitCode, of_phases
 from vcjob.cli.lingering import Lingering
 from vcjob.cli.orders import order
-from vcjob.cli.progress import FINAL_PHASES, status_line, task_counts
+from vcjob.cli.progress import FINAL_PHASES, standing, status_line, task_counts
 from vcjob.cli.screen import Screen
 from vcjob.controller.cluster import Cluster, EventType
 from vcjob.core.actions import Action
@@ -53,12 +53,15 @@ class Ending(msgspec.Struct, frozen=True):
     """How following ended: the Jobs as last seen, the exit code, and the time it took (seconds).
 
     ``killed``: the run ended under its pods (interrupted twice, or the engine was lost).
+    ``until_then``: by UID, where each Job stood that the run itself has ended (a signal, a
+    time-out).
     """
 
     jobs: list[Job]
     code: ExitCode
     seconds: float
     killed: bool
+    until_then: dict[str, str]
 
 
 class Follower:
@@ -76,6 +79,7 @@ class Follower:
         self._all_events = all_events
         self._jobs: dict[str, Job] = {}
         self._deleted: set[str] = set()
+        self._until_then: dict[str, str] = {}
         self._shown: dict[str, str] = {}
         self._lingering = Lingering()
         self._events_shown: dict[str, int] = {}
@@ -120,7 +124,8 @@ class Follower:
             for event in (await self._cluster.list(EVENT)).items:
                 self._on_event(event)
         ended = list(self._jobs.values())
-        return Ending(ended, code, time.monotonic() - self._started, not self._all_over())
+        seconds = time.monotonic() - self._started
+        return Ending(ended, code, seconds, not self._all_over(), self._until_then)
 
     async def _until_ended(self) -> ExitCode:
         stop_signals, was_broken = 0, False
@@ -221,9 +226,10 @@ class Follower:
         self._screen.note(f"{warning}{reason} on {where}{times}: {event.get('message', '')}")
 
     async def _terminate(self, why: str) -> None:
-        for job in self._jobs.values():
+        for uid, job in self._jobs.items():
             if job.status.state.phase in FINAL_PHASES:
                 continue
+            self._until_then.setdefault(uid, standing(job))
             await self._cluster.create(COMMAND, order(job, Action.TERMINATE_JOB, why))
 
     async def _watch(self, kind: Kind) -> None:

@@ -50,6 +50,15 @@ def task_counts(job: Job) -> str:
     return ", ".join(parts)
 
 
+def standing(job: Job) -> str:
+    """Where a Job is and what it waits for: ``Pending: the queue "q" does not exist``."""
+    state = job.status.state
+    where = state.phase or "New"
+    if where == "Running":
+        where += f" ({task_counts(job)})"
+    return f"{where}: {state.message}" if state.message else where
+
+
 def status_line(jobs: Sequence[Job], seconds: float) -> str:
     """The live line: each Job's phase and pods (several Jobs: counts), and the time gone by."""
     elapsed = format_seconds(seconds)
@@ -66,9 +75,12 @@ def status_line(jobs: Sequence[Job], seconds: float) -> str:
     return f"{len(jobs)} jobs: {by_phase} | {running} pods running | {elapsed}"
 
 
-def summary(job: Job, seconds: float, ends: Sequence[PodEnd], log_directory: str) -> list[str]:
+def summary(
+    job: Job, seconds: float, ends: Sequence[PodEnd], log_directory: str, until_then: str = ""
+) -> list[str]:
     """The lines that end a run: phase, why, what each task's pods came to, where the logs are.
 
+    ``until_then`` is where a Job stood that the run itself has ended, by a time-out for example.
     No pod outlives a run, whatever the status of a Job that was cut short still says of them.
     """
     phase = job.status.state.phase or "not started"
@@ -77,6 +89,8 @@ def summary(job: Job, seconds: float, ends: Sequence[PodEnd], log_directory: str
     lines = [f"{job.metadata.name}: {said} after {format_seconds(seconds)}"]
     if job.status.state.message:
         lines.append(f"  why: {job.status.state.message}")
+    if until_then:
+        lines.append(f"  until then: {until_then}")
     for task in job.spec.tasks if ended else ():
         counts = job.status.task_status_count.get(task.name, {}).get("phase", {})
         shown = ", ".join(

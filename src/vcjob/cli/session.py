@@ -62,7 +62,9 @@ async def _run(
         pods = (await engine.cluster.list(POD)).items
         for job in ending.jobs:
             ends = list(_ends(job, pods, engine))
-            screen.result(summary(job, ending.seconds, ends, _shortened(engine.run.logs)))
+            logs = _shortened(engine.run.logs)
+            until_then = ending.until_then.get(job.metadata.uid, "")
+            screen.result(summary(job, ending.seconds, ends, logs, until_then))
     return ending.code
 
 

@@ -6,6 +6,7 @@ from vcjob.cli.progress import (
     PodEnd,
     container_ends,
     format_seconds,
+    standing,
     status_line,
     summary,
 )
@@ -65,6 +66,17 @@ def test_the_summary_of_a_job_that_was_stopped_counts_no_pods() -> None:
     assert summary(job(phase="Running"), 3, [], "logs/x") == [
         "mnist: stopped while Running, after 3.0 s",
         "  logs: logs/x",
+    ]
+
+
+def test_the_summary_of_a_job_that_the_run_ended_says_what_it_waited_for() -> None:
+    waiting = job(phase="Pending", state={"phase": "Pending", "message": "no such queue"})
+    assert standing(waiting) == "Pending: no such queue"
+    assert standing(job()) == "Running (ps 0/1, worker 1 running 1 succeeded)"
+    ended = job(phase="Terminated", state={"phase": "Terminated", "message": "a Command"})
+    assert summary(ended, 3, [], "", standing(waiting))[1:3] == [
+        "  why: a Command",
+        "  until then: Pending: no such queue",
     ]
 
 
