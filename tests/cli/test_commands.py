@@ -303,6 +303,19 @@ def test_describe_leaves_out_the_manifest_that_kubectl_keeps_and_marks_what_it_c
     assert f"sh -c echo {'x' * 48}…" in row
 
 
+def test_describe_tells_all_policies_in_the_order_in_which_they_are_asked(there: Elsewhere) -> None:
+    one = job("one", policies=[{"events": ["PodEvicted", "Unknown"], "action": "AbortJob"}])
+    one["spec"]["tasks"][1]["policies"] = [
+        {"event": "PodFailed", "action": "RestartPod", "timeout": "1s"},
+        {"exitCode": 3, "action": "TerminateJob"},
+    ]
+    create(there, one)
+    assert (
+        "Policies:      PodFailed → RestartPod after 1s (task worker); "
+        "exit code 3 → TerminateJob (task worker); PodEvicted, Unknown → AbortJob\n"
+    ) in ok("describe", "one")
+
+
 def test_texts_of_objects_are_shown_not_obeyed(there: Elsewhere) -> None:
     evil = "\x1b]0;owned\x07\x1b[2J\nName: other"
     patch = {"metadata": {"labels": {"team": "a"}, "annotations": {"note": evil}}}
@@ -327,6 +340,8 @@ def test_events_of_a_job_and_of_a_pod(there: Elsewhere) -> None:
     returned("wait", "mnist")
     told = json.loads(ok("events", "mnist", "-o", "json"))["items"]
     assert {event["involvedObject"]["name"] for event in told} == {"mnist"}
+    versions = [int(event["metadata"]["resourceVersion"]) for event in told]
+    assert versions == sorted(versions), "those of one second, too, are shown as they came"
     assert "job/mnist" in ok("events")
     assert returned("events", "mnist/worker-0")[2] == "vcjob: there are no Events yet\n"
     assert returned("events", "--warnings")[2] == "vcjob: there are no warnings yet\n"

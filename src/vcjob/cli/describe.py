@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from vcjob.api.kinds import JOB, POD
-from vcjob.api.types import Job, Object, Task
+from vcjob.api.types import Job, Object, Policy, Task
 from vcjob.cli.events import events_of, print_events
 from vcjob.cli.exit_codes import ExitCode
 from vcjob.cli.get import chosen
@@ -119,12 +119,18 @@ def _plugins(job: Job) -> Iterator[str]:
 
 
 def _policies(job: Job) -> Iterator[str]:
-    for policy in job.spec.policies:
-        events = [*([policy.event] if policy.event else []), *policy.events]
-        if policy.exit_code is not None:
-            events.append(f"exit code {policy.exit_code}")
-        after = f" after {policy.timeout}" if policy.timeout else ""
-        yield f"{', '.join(events)} → {policy.action}{after}"
+    """Policies in the order in which they are asked: a task's come before the Job's."""
+    for task in job.spec.tasks:
+        yield from (f"{_policy(policy)} (task {task.name})" for policy in task.policies)
+    yield from map(_policy, job.spec.policies)
+
+
+def _policy(policy: Policy) -> str:
+    events = [*([policy.event] if policy.event else []), *policy.events]
+    if policy.exit_code is not None:
+        events.append(f"exit code {policy.exit_code}")
+    after = f" after {policy.timeout}" if policy.timeout else ""
+    return f"{', '.join(events)} → {policy.action}{after}"
 
 
 def _task_row(job: Job, task: Task) -> Iterator[Any]:

@@ -66,7 +66,7 @@ async def events(
     wanted = _Wanted(reference, since, jobs, warnings)
     listed = (await target.cluster.list(EVENT, namespace)).items
     chosen = [one for one in listed if wanted.includes(one)]
-    chosen.sort(key=last_seen)
+    chosen.sort(key=_order)
     if output:
         print_objects(chosen, output, single=False)
     elif chosen:
@@ -84,7 +84,7 @@ async def events_of(target: Target, objects: list[Object]) -> list[Object]:
     uids = {obj["metadata"]["uid"] for obj in objects}
     listed = await target.cluster.list(EVENT, objects[0]["metadata"]["namespace"])
     found = [one for one in listed.items if (one.get("involvedObject") or {}).get("uid") in uids]
-    return sorted(found, key=last_seen)
+    return sorted(found, key=_order)
 
 
 def print_events(chosen: list[Object], *, all_namespaces: bool = False) -> None:
@@ -106,6 +106,15 @@ def last_seen(event: Object) -> str:
         or event.get("eventTime")
         or event["metadata"].get("creationTimestamp", "")
     )
+
+
+def _order(event: Object) -> tuple[str, int]:
+    """What Events are sorted by: within a second, versions tell which was written first.
+
+    Clients may not compare versions where a server makes them of anything but numbers.
+    """
+    version = str(event["metadata"].get("resourceVersion", ""))
+    return last_seen(event), int(version) if version.isdecimal() else 0
 
 
 def _row(event: Object) -> list[str]:
