@@ -64,6 +64,18 @@ def test_warnings_refuse_only_with_strict(manifest: Path) -> None:
     assert 'did you mean "image"?' in result.output
 
 
+def test_of_several_jobs_it_is_said_which_are_wrong(manifest: Path, tmp_path: Path) -> None:
+    manifest.write_text(WRONG)
+    right, warned = tmp_path / "right.yaml", tmp_path / "warned.yaml"
+    right.write_text(RIGHT)
+    warned.write_text(WARNED)
+    files = [str(right), str(manifest), str(warned)]
+    last = run(*files).output.splitlines()[-1]
+    assert last == f"3 Jobs: refused (2 errors, 1 warning); 1 of the Jobs is wrong: j in {manifest}"
+    last = run("--strict", *files).output.splitlines()[-1]
+    assert last.endswith(f"2 of the Jobs are wrong: j in {manifest}, j in {warned}")
+
+
 def test_json_for_programs(manifest: Path) -> None:
     manifest.write_text(WRONG)
     result = run("-o", "json", str(manifest))

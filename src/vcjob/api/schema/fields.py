@@ -44,9 +44,12 @@ def check_fields(value: Any, record: Record, path: Path = ()) -> list[Problem]:
 
 
 def name_of(path: Path) -> str:
-    """The last name of a path, with the positions behind it: ``tasks[0]``."""
+    """The last name of a path, with the positions behind it: ``tasks[0]``, ``"a/key"[0]``."""
     start = max((i for i, part in enumerate(path) if isinstance(part, str)), default=0)
-    return format_path(path[start:]) or "the object"
+    name = format_path(path[start : start + 1])
+    if name.startswith('["'):
+        name = name[1:-1]
+    return name + format_path(path[start + 1 :]) or "the object"
 
 
 def show(value: Any) -> str:

@@ -82,6 +82,7 @@ def test_right_values(more: dict[str, Any]) -> None:
         ({"kind": "first"}, 'kind: kind cannot be the text "first"'),
         ({"labels": []}, "labels: labels must be an object, but is a list"),
         ({"labels": {"a": 1}}, "labels.a: a must be a text, but is the number 1"),
+        ({"labels": {"a/b": True}}, 'labels["a/b"]: "a/b" must be a text, but is true'),
         ({"items": "x"}, 'items: items must be a list, but is the text "x"'),
         ({"items": [None]}, "items[0]: items[0] must be an object, but is null"),
         ({"items": [{"key": "a"}, {"key": "a", "side": "left"}]},
