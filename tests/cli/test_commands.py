@@ -145,6 +145,10 @@ def test_p104_ls_shows_what_is_asked_for(
     assert ("there are no" in errors) is bool(missing)
 
 
+def test_ls_of_a_phase_that_there_is_not_is_refused(there: Elsewhere) -> None:
+    assert "'Complete' is not one of 'new', 'pending'" in error_of("ls", "--phase", "Complete")
+
+
 def test_get_prints_objects_for_programs_and_tables_for_people(there: Elsewhere) -> None:
     assert json.loads(ok("get", "mnist", "-o", "json"))["metadata"]["name"] == "mnist"
     assert yaml.safe_load(ok("get", "vj/mnist", "-o", "yaml"))["kind"] == "Job"
@@ -268,7 +272,7 @@ def test_describe_tells_why(there: Elsewhere) -> None:
     assert ["worker-1", "1/1", "Running", "0", "10.1.0.2"] in rows
     assert "Events:" in said
     pod = ok("describe", "mnist/ps-0")
-    assert "Host name:     mnist-ps-0.mnist" in pod
+    assert "Host name:     mnist-ps-0.mnist\n" in pod
     assert next(line.split()[:4] for line in pod.splitlines() if line.startswith("main ")) == [
         "main",
         "Running",
@@ -276,6 +280,9 @@ def test_describe_tells_why(there: Elsewhere) -> None:
         "0",
     ]
     assert ok("describe", "job", "mnist").splitlines()[0] == said.splitlines()[0]
+    alone = {"spec": {"subdomain": None}}
+    there.do(there.face.store.patch(POD, "default", "mnist-ps-0", alone))
+    assert "Host name:     mnist-ps-0\n" in ok("describe", "mnist/ps-0")
     waits = {"metadata": {"finalizers": ["example.org/waits"]}}
     there.do(there.face.store.patch(JOB, "default", "mnist", waits))
     there.do(there.face.store.delete(JOB, "default", "mnist"))
@@ -566,6 +573,15 @@ def pods_gone(there: Elsewhere) -> None:
                 return
 
     there.do(wait())
+
+
+def test_a_port_that_is_taken_here_is_told_in_one_sentence(there: Elsewhere) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert error_of("port-forward", "mnist/ps-0", f"{port}:80") == (
+            f"cannot listen on 127.0.0.1:{port}: Address already in use; choose another port: "
+            "LOCAL:PORT"
+        )
 
 
 def test_ports_are_checked(there: Elsewhere) -> None:

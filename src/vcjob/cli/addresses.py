@@ -30,5 +30,6 @@ class AddressType(click.ParamType[tuple[str, int]]):
         try:
             ipaddress.ip_address(host)
         except ValueError:
-            self.fail(f"{host!r} is not an address of this machine, such as 127.0.0.1", param, ctx)
+            meant = "HOST:PORT is, for example, 127.0.0.1:6443"
+            self.fail(f"{host!r} is not an address of this machine; {meant}", param, ctx)
         return host, int(port)

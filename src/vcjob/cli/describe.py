@@ -103,7 +103,8 @@ def _job_fields(job: Job, obj: Object) -> Iterator[tuple[str, Any]]:
         yield "Why", state.message or state.reason
     yield "Age", age(metadata.creation_timestamp)
     yield "Queue", spec.queue or "default"
-    yield "Min available", f"{spec.min_available} pods"
+    least = spec.min_available
+    yield "Min available", "1 pod" if least == 1 else f"{least} pods"
     yield "Plugins", ", ".join(_plugins(job)) or NONE
     yield "Policies", "; ".join(_policies(job)) or NONE
     yield "Retries", f"{job.status.retry_count} of {spec.max_retry}"
@@ -142,6 +143,10 @@ def _task_row(job: Job, task: Task) -> Iterator[Any]:
     yield ", ".join(task.depends_on.name) if task.depends_on else ""
 
 
+def _host_name(own: str, spec: Object) -> str:
+    return f"{own}.{spec['subdomain']}" if spec.get("subdomain") else own
+
+
 def _describe_pod(job: str, pod: Object) -> None:
     metadata, spec, status = pod["metadata"], pod.get("spec") or {}, pod.get("status") or {}
     fields = [
@@ -151,7 +156,7 @@ def _describe_pod(job: str, pod: Object) -> None:
         ("Status", pod_status(pod)),
         *([("Why", _why(pod))] if _why(pod) else []),
         ("IP", status.get("podIP")),
-        ("Host name", f"{spec.get('hostname', metadata['name'])}.{spec.get('subdomain', '')}"),
+        ("Host name", _host_name(spec.get("hostname") or metadata["name"], spec)),
         ("Node", spec.get("nodeName")),
         ("Age", age(metadata.get("creationTimestamp", ""))),
         *_map("Labels", metadata.get("labels")),

@@ -12,6 +12,7 @@ from vcjob.cli.podtext import short_pod_name
 from vcjob.cli.selection import Reference, ReferenceType, find_pods
 from vcjob.cli.tables import age, print_table
 from vcjob.cli.target import Target, on_target
+from vcjob.core.actions import Phase
 
 _JOB_COLUMNS = ("NAME", "PHASE", "REPLICAS", "MIN", "PENDING", "RUNNING", "SUCCEEDED", "FAILED",
                 "RETRIES", "AGE")  # fmt: skip
@@ -19,13 +20,16 @@ _JOB_COLUMNS_WIDE = ("QUEUE", "UNKNOWN", "TERMINATING", "WHY")
 _POD_COLUMNS = ("POD", "READY", "STATUS", "RESTARTS", "AGE")
 _POD_COLUMNS_WIDE = ("IP", "NODE", "WHY")
 
+_PHASES = ("New", *(phase.value for phase in Phase if phase.value))
+
 
 @click.command()
 @click.argument("job", required=False, type=ReferenceType())
 @click.option("-A", "--all-namespaces", is_flag=True, help="Jobs of every namespace.")
 @click.option("-l", "--selector", default="", help="Only Jobs whose labels match, such as a=b.")
 @click.option("-q", "--queue", default="", help="Only Jobs of this queue.")
-@click.option("--phase", default="", help="Only Jobs in this phase, such as Running.")
+@click.option("--phase", type=click.Choice(_PHASES, case_sensitive=False), metavar="PHASE",
+              help="Only Jobs in this phase, such as Running.")  # fmt: skip
 @output_option()
 @on_target
 async def ls(
@@ -34,7 +38,7 @@ async def ls(
     all_namespaces: bool,
     selector: str,
     queue: str,
-    phase: str,
+    phase: str | None,
     output: str | None,
 ) -> int:
     """List the Jobs, or the pods of JOB (JOB/TASK: of one task)."""
@@ -63,7 +67,7 @@ def _print(objects: list[Object], output: str | None, what: str, table: Any) -> 
         print_objects(objects, output or "", single=False)
 
 
-def _is_chosen(obj: Object, queue: str, phase: str) -> bool:
+def _is_chosen(obj: Object, queue: str, phase: str | None) -> bool:
     job = _view(obj)
     return (not queue or job.spec.queue == queue) and (
         not phase or (job.status.state.phase or "New").lower() == phase.lower()

@@ -2,6 +2,8 @@
 
 import asyncio
 import contextlib
+import errno
+import os
 
 import click
 import msgspec
@@ -111,6 +113,9 @@ async def _listen(
     try:
         return await asyncio.start_server(carry, address, local)
     except OSError as error:
+        # asyncio writes the address into strerror; getaddrinfo has numbers of its own.
+        known = error.errno in errno.errorcode
+        why = os.strerror(error.errno or 0) if known else error.strerror or error
         raise click.UsageError(
-            f"cannot listen on {address}:{local}: {error.strerror or error}"
+            f"cannot listen on {address}:{local}: {why}; choose another port: LOCAL:PORT"
         ) from error

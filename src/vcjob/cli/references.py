@@ -16,10 +16,7 @@ from vcjob.plugins.registry import Registry
 
 
 def missing_references(loaded: Loaded, registry: Registry) -> Iterator[Problem]:
-    """What keeps a Job waiting for ever, since nobody can create anything during a run.
-
-    On a cluster, and with the engine, such an object may be made later.
-    """
+    """What keeps a Job waiting for ever, since nobody can create anything during a run."""
     queues: dict[str, Object] = {name: {} for name in (ROOT, DEFAULT_QUEUE)}
     classes = set()
     for other in loaded.others:
