@@ -9,6 +9,7 @@ from operators import OWN, VOLCANO, Cluster, Operator, job, phase
 
 from vcjob.api.kinds import JOB, QUEUE
 from vcjob.api.types import Object
+from vcjob.core.queue_states import COUNTERS
 from vcjob.kubernetes.installing.installation import OPERATOR, Installation
 from vcjob.kubernetes.installing.rights import RIGHTS, Feature
 from vcjob.kubernetes.installing.roles import roles
@@ -34,10 +35,17 @@ def is_completed(obj: Object) -> bool:
     return phase(obj) == "Completed"
 
 
-def live(there: Cluster, name: str) -> None:
-    """A Job's whole life."""
+def is_counted(queue: Object) -> bool:
+    status = queue.get("status") or {}
+    return any(status.get(counter) for counter in COUNTERS)
+
+
+def live(there: Cluster, name: str, *, counted: bool = False) -> None:
+    """A Job's whole life; ``counted``: it goes on until its Queue says that the Job is in it."""
     there.create(JOB, job(name))
     there.until(JOB, name, lambda obj: phase(obj) == "Running")
+    if counted:
+        there.until(QUEUE, "default", is_counted, "")
     for index in range(2):
         there.do(there.face.end_pod(f"{name}-worker-{index}"))
     there.until(JOB, name, is_completed)
@@ -65,7 +73,7 @@ def test_jobs_run_with_the_rights_of_the_installation(
         for name, spec in (("root", {}), ("default", {"parent": "root"})):
             there.create(QUEUE, {"metadata": {"name": name}, "spec": {"weight": 1, **spec}})
     operator, authorizer = install(Installation(**options))
-    live(there, "mnist")
+    live(there, "mnist", counted=not options.get("namespaces"))
     assert operator.ask("/readyz")[0] == 200, operator.ask("/readyz")[1]
     assert operator.end() == 0
     assert authorizer.refused == set()

@@ -126,7 +126,10 @@ class AuthorizingCluster:
     async def patch(
         self, kind: Kind, namespace: str, name: str, patch: Object, **options: Any
     ) -> Object:
-        self._check("patch", kind, namespace, name, options.get("subresource", ""))
+        subresource = options.get("subresource", "")
+        if subresource and options.get("uid") and not options.get("resource_version"):
+            self._check("get", kind, namespace, name)  # by which KubernetesCluster sees the UID
+        self._check("patch", kind, namespace, name, subresource)
         return await self._cluster.patch(kind, namespace, name, patch, **options)
 
     async def delete(self, kind: Kind, namespace: str, name: str, **options: Any) -> Object | None:

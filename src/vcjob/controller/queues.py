@@ -104,8 +104,6 @@ class QueueKeeper:
         except Exception:  # one Queue must not stop the others
             _log.exception("Queue %s: fault in the controller", name)
             self._put_off(name)
-        else:
-            self._failures.pop(name, None)
 
     async def _look_at(self, name: str, queue: Object) -> None:
         """Obey the oldest Command that was not, and bring mark and status to what they should be.
@@ -119,7 +117,8 @@ class QueueKeeper:
         phases = self.books.phases(name)
         decision = decide(queue, self.books.above(name), sum(phases.values()), command)
         patch = status_patch(queue, decision.state, phases)
-        if "state" not in patch and (wait := self._wait(name, patch)):
+        wait = self._wait(name) if patch and "state" not in patch else 0.0
+        if wait:
             patch = {}
             self._work.add_at(name, self._clock.now() + wait)
         if decision.is_marked and not is_marked(queue):
@@ -137,12 +136,16 @@ class QueueKeeper:
             if not is_deleted:
                 await self._cluster.delete(COMMAND, *key_of(commands[uid]), uid=uid)
                 obeyed[uid] = True
+        if not wait:  # what was refused before has been done
+            self._failures.pop(name, None)
 
-    def _wait(self, name: str, patch: Object) -> float:
-        """How long (s) counts have to wait until they are written."""
-        if not patch or name not in self._counted_at:
+    def _wait(self, name: str) -> float:
+        """How long (s) counts have to wait until they are written: longer, the more has failed."""
+        if name not in self._counted_at:
             return 0.0
         interval = max(_COUNT_SECONDS, len(self.books.queues) / _COUNTS_A_SECOND)
+        if failures := self._failures.get(name):
+            interval = max(interval, self._pause(failures))
         return max(self._counted_at[name] + interval - self._clock.steady(), 0.0)
 
     async def _mark(self, queue: Object, value: str | None) -> Object:
@@ -169,10 +172,12 @@ class QueueKeeper:
 
     def _put_off(self, name: str) -> None:
         failures = self._failures[name] = self._failures.get(name, 0) + 1
-        pause = pause_after(
+        self._work.add_at(name, self._clock.now() + self._pause(failures))
+
+    def _pause(self, failures: int) -> float:
+        return pause_after(
             failures, self._jitter, first=_FIRST_PAUSE_SECONDS, longest=_LONGEST_PAUSE_SECONDS
         )
-        self._work.add_at(name, self._clock.now() + pause)
 
 
 def _version(queue: Object) -> str:

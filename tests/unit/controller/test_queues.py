@@ -11,7 +11,7 @@ from vcjob.api.defaults import apply_defaults
 from vcjob.api.kinds import COMMAND, EVENT, POD_GROUP, QUEUE, Kind
 from vcjob.api.names import CLOSED_BY_PARENT
 from vcjob.api.types import Object
-from vcjob.controller.cluster import Unavailable
+from vcjob.controller.cluster import Forbidden, Unavailable
 from vcjob.core.queue_states import COUNTERS
 
 numbers = itertools.count()
@@ -176,6 +176,35 @@ def test_a_command_that_cannot_be_deleted_is_obeyed_once() -> None:
         assert sum(one.get("count", 1) for one in (await world.store.list(EVENT)).items) == 1
 
     simulated(story, wrap=Faulty)
+
+
+def test_counts_that_are_refused_are_tried_ever_more_seldom_and_told_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def story(world: Simulation) -> None:
+        assert isinstance(world.cluster, Faulty)
+        tries: list[float] = []
+
+        async def refuse(kind: Kind, *_: Any) -> None:
+            if kind == QUEUE:
+                tries.append(world.clock.now())
+                raise Forbidden("you may not get queues")
+
+        await make(world, "q")
+        await world.advance(2)
+        world.cluster.before_patch.append(refuse)
+        await world.create_job(job("a", "q"))
+        await world.settle()
+        await world.advance(600)
+        assert 5 < len(tries) < 30
+        world.cluster.before_patch.clear()
+        await world.advance(60)
+        assert await counts(world, "q") == {"pending": 1}
+
+    simulated(story, wrap=Faulty)
+    assert [one for one in caplog.messages if "may not get" in one] == [
+        "Queue q: you may not get queues"
+    ]
 
 
 def test_a_command_for_a_later_queue_waits_and_one_for_an_earlier_is_dropped() -> None:

@@ -214,10 +214,11 @@ RIGHTS: tuple[Right, ...] = (
     Right(
         feature=Feature.QUEUE_STATES,
         kind=QUEUE,
-        verbs=("patch",),
+        verbs=("get", "patch"),
         scope=Scope.CLUSTER,
-        why="Marks Queues that are closed with the one above them, so that they are opened with "
-        "it. With `--namespaces` it is left out.",
+        why="Makes sure that it is the same Queue whose status is written; marks Queues that are "
+        "closed with the one above them, so that they are opened with it. With `--namespaces` it "
+        "is left out.",
     ),
     Right(
         feature=Feature.DEFAULT_QUEUE,
