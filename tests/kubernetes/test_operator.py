@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from authorizing import Asked, Authorizer
 from cli_runs import environment, run, task, write
 from cli_runs import job as cli_job
 from fake_kube_scheduler import add_node
@@ -18,6 +19,7 @@ from operators import OWN, QUICK, VOLCANO, Cluster, Operator, cluster, job, oper
 from vcjob.api.kinds import EVENT, JOB, LEASE, NAMESPACE, POD, QUEUE, SERVICE
 from vcjob.api.types import Object
 from vcjob.core.times import micro_timestamp
+from vcjob.local.apiserver.status import Refused
 
 VOLCANO_LEASE = "vc-controller-manager"
 AS_VOLCANO = "--scheduler=volcano"  # which the cluster of these tests plays
@@ -269,6 +271,36 @@ def test_the_queue_that_vanishes_is_missed(there: Cluster, start: Callable[..., 
     code, text = operator.ask("/readyz")
     assert code == 503
     assert "vcjob manifests --only queues | kubectl apply -f -" in text
+
+
+class NoAnswerOfWebhook(Authorizer):
+    """Lets everybody do everything, but nobody make Queues while ``fails`` is set."""
+
+    def __init__(self) -> None:
+        super().__init__((), "", "")
+        self.fails = True
+
+    def allows(self, asked: Asked) -> bool:
+        if self.fails and (asked.verb, asked.resource) == ("create", "queues"):
+            raise Refused(500, 'failed calling webhook "mutatequeue.vcjob.dev"')
+        return True
+
+
+def test_a_webhook_that_does_not_answer_keeps_nobody_from_deciding(
+    there: Cluster, start: Callable[..., Operator]
+) -> None:
+    there.create(QUEUE, {"metadata": {"name": "other"}, "spec": {"weight": 1}})
+    there.api.authorizer = NoAnswerOfWebhook()
+    operator = start(AS_VOLCANO)
+    there.create(JOB, job("mnist", queue="other"))
+    there.until(JOB, "mnist", running)
+    operator.says("queue: there is no Queue default")
+    code, text = operator.ask("/readyz")
+    assert code == 503
+    assert "(the operator cannot make it: " in text
+    assert 'failed calling webhook "mutatequeue.vcjob.dev"' in text
+    there.api.authorizer.fails = False
+    there.until(QUEUE, "default", lambda obj: True, "")
 
 
 @pytest.mark.parametrize(

@@ -18,9 +18,9 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping
 from typing import Any
 
 from vcjob.api.errors import first_of
-from vcjob.api.kinds import PRIORITY_CLASS, QUEUE, SECRET, Kind
+from vcjob.api.kinds import PRIORITY_CLASS, SECRET, Kind
 from vcjob.api.types import Job
-from vcjob.controller.cluster import AlreadyExists, Cluster, ClusterError, Forbidden, Invalid
+from vcjob.controller.cluster import Cluster, ClusterError
 from vcjob.controller.controller import Controller
 from vcjob.controller.leading import Leader
 from vcjob.controller.observers import Observers
@@ -35,9 +35,9 @@ from vcjob.kubernetes.connection import Connection
 from vcjob.kubernetes.controllers import Controllers
 from vcjob.kubernetes.credentials import Credentials
 from vcjob.kubernetes.finishing import FinishingConnection
+from vcjob.kubernetes.first_queues import FirstQueues
 from vcjob.kubernetes.gang_scheduler import GangScheduler
 from vcjob.kubernetes.installing.installation import OPERATOR
-from vcjob.kubernetes.installing.objects import queues
 from vcjob.kubernetes.operating import OperatorCluster
 from vcjob.kubernetes.operator_metrics import OperatorMetrics
 from vcjob.kubernetes.operator_options import OperatorOptions
@@ -128,6 +128,7 @@ class Operator:
             self._beside = StandingBack(self._cluster, self.readiness, namespace=volcanos)
         self._controllers: Controllers | None = None
         self._gangs: GangScheduler | None = None
+        self._queues = FirstQueues()
         self._sees_queues = False
         self._moved = 0.0
         working.on_call = self._called
@@ -228,7 +229,7 @@ class Operator:
         assert self._controllers is not None
         async with asyncio.TaskGroup() as tasks:
             if self._sees_queues:
-                await _make_queues(cluster)
+                tasks.create_task(self._queues.make(cluster))
             tasks.create_task(self._controllers.run())
             if self._gangs is not None:
                 tasks.create_task(self._gangs.run())
@@ -253,7 +254,8 @@ class Operator:
         _tell(readiness, Condition.LEASE, lease)
         _tell(readiness, Condition.CACHES, lacking)
         if controllers and not lacking and self._sees_queues:
-            _tell(readiness, Condition.QUEUE, standing.queue_trouble(controllers))
+            missing = standing.queue_trouble(controllers, self._queues.trouble)
+            _tell(readiness, Condition.QUEUE, missing)
         else:
             readiness.meet(Condition.QUEUE)
 
@@ -285,23 +287,6 @@ def _tell(readiness: Readiness, condition: Condition, wrong: str) -> None:
         readiness.fail(condition, wrong)
     else:
         readiness.meet(condition)
-
-
-async def _make_queues(cluster: Cluster) -> None:
-    """Make the queues that every cluster has, where they are missing; raises ClusterError."""
-    there = {queue["metadata"]["name"] for queue in (await cluster.list(QUEUE)).items}
-    for queue in queues():
-        name = queue["metadata"]["name"]
-        if name in there:
-            continue
-        try:
-            await cluster.create(QUEUE, queue)
-        except AlreadyExists:
-            continue
-        except (Forbidden, Invalid) as error:  # the readiness probe tells what follows from it
-            _log.warning("the Queue %s cannot be made: %s", name, error)
-            return
-        _log.info("the Queue %s is made", name)
 
 
 async def _until(stop: Coroutine[Any, Any, None], work: Coroutine[Any, Any, None]) -> None:

@@ -45,11 +45,15 @@ def _lacking(controller: Controller) -> str:
     return "" if controller.synced else "Jobs and pods are being read; nothing is decided before"
 
 
-def queue_trouble(controllers: Controllers) -> str:
-    """That there is no default Queue; the controllers must have seen the Queues."""
+def queue_trouble(controllers: Controllers, trouble: str) -> str:
+    """That there is no default Queue; the controllers must have seen the Queues.
+
+    ``trouble`` is why the operator could not make it; empty if nothing kept it from that.
+    """
     if all(DEFAULT_QUEUE in controller.records.queues for _, controller in controllers):
         return ""
-    return (
+    told = (
         f"there is no Queue {DEFAULT_QUEUE}, and Jobs that name none wait: "
         "vcjob manifests --only queues | kubectl apply -f -"
     )
+    return f"{told} (the operator cannot make it: {trouble})" if trouble else told

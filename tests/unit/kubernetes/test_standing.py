@@ -46,11 +46,12 @@ def test_who_decides_nothing_lacks_nothing() -> None:
 
 def test_a_default_queue_that_is_missing_is_told_with_the_cure() -> None:
     controllers = new_controllers()
-    assert "vcjob manifests --only queues" in queue_trouble(controllers)
+    assert "vcjob manifests --only queues" in queue_trouble(controllers, "")
+    assert queue_trouble(controllers, "no").endswith("(the operator cannot make it: no)")
     queue = {"metadata": {"name": "default", "uid": "u", "resourceVersion": "1"}}
     for _, controller in controllers:
         controller.records.take(QUEUE, EventType.ADDED, queue)
-    assert queue_trouble(controllers) == ""
+    assert queue_trouble(controllers, "no") == ""
 
 
 def test_each_replica_says_what_it_does() -> None:
