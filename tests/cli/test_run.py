@@ -87,6 +87,7 @@ def test_a_job_whose_queue_can_never_come_is_3_instead_of_waiting_for_ever(tmp_p
     ended = run(tmp_path, "run", "--timeout", "30s", write(tmp_path, waiting))
     assert ended.code == 3, ended
     assert 'there is no queue "elsewhere"' in ended.err
+    assert "name a file with this Queue too" in ended.err
 
 
 @pytest.mark.local

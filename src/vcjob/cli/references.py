@@ -7,12 +7,14 @@ import msgspec
 from vcjob.api.kinds import PRIORITY_CLASS, QUEUE
 from vcjob.api.problems import Problem
 from vcjob.api.queues import ROOT
-from vcjob.api.types import Object
+from vcjob.api.types import Job, Object
 from vcjob.cli.manifests import Loaded
 from vcjob.core.checks.queues import check_references
 from vcjob.core.checks.subject import Lookup, subject_of
 from vcjob.core.scheduling.gangs import DEFAULT_QUEUE
 from vcjob.plugins.registry import Registry
+
+_BRING = "a run has only what its files bring along: name a file with this {kind} too"
 
 
 def missing_references(loaded: Loaded, registry: Registry) -> Iterator[Problem]:
@@ -28,5 +30,9 @@ def missing_references(loaded: Loaded, registry: Registry) -> Iterator[Problem]:
     lookup = Lookup(queues, frozenset(classes))
     for job in loaded.jobs:
         for problem in check_references(subject_of(job.defaulted, [], registry.requires), lookup):
-            hint = f"a run has only what its files bring along; {problem.hint}"
+            hint = problem.hint
+            if problem.path[-1] != "queue":
+                hint = _BRING.format(kind=PRIORITY_CLASS.kind)
+            elif Job.of(job.defaulted).spec.queue not in queues:
+                hint = f"{_BRING.format(kind=QUEUE.kind)}; {hint}"
             yield job.document.place(msgspec.structs.replace(problem, hint=hint, warning=False))
