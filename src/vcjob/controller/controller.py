@@ -19,6 +19,7 @@ from vcjob.controller.key_pairs import MakeKeyPair, make_key_pair, stored_pairs
 from vcjob.controller.log_context import current_job
 from vcjob.controller.observers import Observers
 from vcjob.controller.preparing import Check, Preparer, no_problems
+from vcjob.controller.queue_books import QueueBooks
 from vcjob.controller.queues import QueueKeeper
 from vcjob.controller.record import Record
 from vcjob.controller.recorder import record_event
@@ -98,14 +99,18 @@ class Controller:
         self._unwatched = frozenset(unwatched)
         self._status_interval = status_interval
         self._observers = observers or Observers()
-        self.records = Records(self.queue.add, self._unwatched, plugins.requires)
+        queue_work: WorkQueue[str] = WorkQueue(self._clock.now)
+        books = QueueBooks(queue_work.add) if keep_queues else None
+        self.records = Records(self.queue.add, self._unwatched, plugins.requires, books)
         sees_classes = PRIORITY_CLASS not in unwatched
         self._preparer = Preparer(
             self.records, plugins, allowed_annotations, check, sees_classes=sees_classes
         )
         self._applier = Applier(cluster, self.records, adapt_pod)
         self._queues = (
-            QueueKeeper(cluster, self.records, self._clock, self._jitter) if keep_queues else None
+            None
+            if books is None
+            else QueueKeeper(cluster, self.records, books, queue_work, self._clock, self._jitter)
         )
         self._caches = Caches(
             cluster, self.records, self._clock, self._jitter, self._unwatched, of_others=of_others

@@ -48,23 +48,31 @@ class QueueKeeper:
 
     Args:
         cluster: where they live.
-        records: what is known of them, and gets what is written.
+        records: gets what is written.
+        books: what is known of them.
+        work: the names of those that are to be looked at.
         clock: the time.
         jitter: a number from 0 to 1, drawn to spread repeated tries.
     """
 
     def __init__(
-        self, cluster: Cluster, records: Records, clock: Clock, jitter: random.Random
+        self,
+        cluster: Cluster,
+        records: Records,
+        books: QueueBooks,
+        work: WorkQueue[str],
+        clock: Clock,
+        jitter: random.Random,
     ) -> None:
         self._cluster = cluster
         self._records = records
         self._clock = clock
         self._jitter = jitter
-        self._work: WorkQueue[str] = WorkQueue(clock.now)
+        self._work = work
         self._obeyed: dict[str, dict[str, bool]] = {}
         self._counted_at: dict[str, float] = {}
         self._failures: dict[str, int] = {}
-        self.books = records.also = QueueBooks(self._work.add)
+        self.books = books
 
     async def run(self, until_known: Callable[[], Awaitable[None]]) -> None:
         """Work until cancelled, whenever ``until_known`` says that everything is known."""

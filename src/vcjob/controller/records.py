@@ -39,9 +39,9 @@ class Records:
 
     ``queues`` and ``claims`` are names of those that exist; ``priorities`` are the values of
     PriorityClasses. ``obstacles`` tells which Jobs wait for an object to go. ``unwatched`` are
-    kinds of which no news come: what is known of them is what we asked for or wrote. ``also`` are
-    books that get the same news of Queues and what concerns them. ``requires``
-    is for Jobs that no webhook has completed (``read_job``).
+    kinds of which no news come: what is known of them is what we asked for or wrote. ``requires``
+    is for Jobs that no webhook has completed (``read_job``). ``also`` are books that get the same
+    news of Queues and what concerns them.
     """
 
     def __init__(
@@ -49,11 +49,12 @@ class Records:
         changed: Callable[[str], None],
         unwatched: Collection[Kind] = frozenset(),
         requires: Requires = requires_nothing,
+        also: QueueBooks | None = None,
     ) -> None:
         self._changed = changed
         self._unwatched = unwatched
         self._requires = requires
-        self.also: QueueBooks | None = None
+        self._also = also
         self.by_uid: dict[str, Record] = {}
         self.queues: dict[str, Object] = {}
         self.claims: set[tuple[str, str]] = set()
@@ -130,8 +131,8 @@ class Records:
 
     def _put(self, kind: Kind, owner: str, obj: Object) -> None:
         name = obj["metadata"]["name"]
-        if self.also is not None and kind in ABOUT_QUEUES:
-            self.also.put(kind, obj)
+        if self._also is not None and kind in ABOUT_QUEUES:
+            self._also.put(kind, obj)
         if kind == QUEUE:
             new = name not in self.queues
             self.queues[name] = obj
@@ -208,8 +209,8 @@ class Records:
         if not lives_on:
             self._departed.note(uid, version)
         _, name = key
-        if self.also is not None and kind in ABOUT_QUEUES:
-            self.also.drop(kind, key)
+        if self._also is not None and kind in ABOUT_QUEUES:
+            self._also.drop(kind, key)
         if kind == QUEUE:
             self.queues.pop(name, None)
         elif kind == PRIORITY_CLASS:
