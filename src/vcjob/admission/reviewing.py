@@ -12,12 +12,13 @@ import msgspec
 
 from vcjob.admission.configurations import WEBHOOKS, Webhook
 from vcjob.admission.responses import Verdict, respond
-from vcjob.api.defaults import DEFAULT_QUEUE, default_operations, queue_default_operations
+from vcjob.api.defaults import default_operations, queue_default_operations
 from vcjob.api.errors import VcjobError
 from vcjob.api.json_text import MOST_DEPTH, UnreadableJson, decode_json
 from vcjob.api.kinds import PRIORITY_CLASS, QUEUE, Kind
 from vcjob.api.names import HIERARCHY, HIERARCHY_WEIGHTS, WIDENING
 from vcjob.api.problems import Problem, errors, printable
+from vcjob.api.queues import DEFAULT_QUEUE
 from vcjob.api.types import Object
 from vcjob.core.check import Lookup, check, check_update
 from vcjob.core.checks.pod_groups import check_pod_group

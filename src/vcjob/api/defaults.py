@@ -12,14 +12,13 @@ import msgspec
 
 from vcjob.api.names import HIERARCHY, HIERARCHY_WEIGHTS
 from vcjob.api.problems import Path
+from vcjob.api.queues import DEFAULT_QUEUE, ROOT
 from vcjob.api.schema.job import JOB
 from vcjob.api.schema.types import ListOf, Record
 from vcjob.api.types import Object
 
-DEFAULT_QUEUE = "default"
 DEFAULT_SCHEDULER = "volcano"
 DEFAULT_MAX_RETRY = 3
-_ROOT = "root"
 
 Requires = Callable[[str], Sequence[str]]
 """Which plugins the plugin of this name needs beside it (``Registry.requires``)."""
@@ -85,9 +84,9 @@ def _hierarchy_operations(queue: Object) -> Iterator[Operation]:
     path, weights = annotations.get(HIERARCHY), annotations.get(HIERARCHY_WEIGHTS)
     if not (isinstance(path, str) and path and isinstance(weights, str) and weights):
         return
-    if path.split("/")[0] != _ROOT:
+    if path.split("/")[0] != ROOT:
         where: Path = ("metadata", "annotations")
-        yield _set(annotations, where, HIERARCHY, f"{_ROOT}/{path}")
+        yield _set(annotations, where, HIERARCHY, f"{ROOT}/{path}")
         yield _set(annotations, where, HIERARCHY_WEIGHTS, f"1/{weights}")
 
 

@@ -10,6 +10,9 @@ from vcjob.api.types import Object
 ROOT = "root"
 """The queue above all others."""
 
+DEFAULT_QUEUE = "default"
+"""The queue of Jobs that name none."""
+
 
 class QueueState(StrEnum):
     """status.state of a Queue. Unknown stays until somebody says what is wanted."""

@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from vcjob.api.kinds import JOB, POD
+from vcjob.api.queues import DEFAULT_QUEUE
 from vcjob.api.types import Job, Object, Policy, Task
 from vcjob.cli.events import events_of, print_events
 from vcjob.cli.exit_codes import ExitCode
@@ -102,7 +103,7 @@ def _job_fields(job: Job, obj: Object) -> Iterator[tuple[str, Any]]:
     if state.message or state.reason:
         yield "Why", state.message or state.reason
     yield "Age", age(metadata.creation_timestamp)
-    yield "Queue", spec.queue or "default"
+    yield "Queue", spec.queue or DEFAULT_QUEUE
     least = spec.min_available
     yield "Min available", "1 pod" if least == 1 else f"{least} pods"
     yield "Plugins", ", ".join(_plugins(job)) or NONE

@@ -6,12 +6,11 @@ import msgspec
 
 from vcjob.api.kinds import PRIORITY_CLASS, QUEUE
 from vcjob.api.problems import Problem
-from vcjob.api.queues import ROOT
 from vcjob.api.types import Job, Object
 from vcjob.cli.manifests import Loaded
+from vcjob.core.checks.queue_objects import ALWAYS_THERE
 from vcjob.core.checks.queues import check_references
 from vcjob.core.checks.subject import Lookup, subject_of
-from vcjob.core.scheduling.gangs import DEFAULT_QUEUE
 from vcjob.plugins.registry import Registry
 
 _BRING = "a run has only what its files bring along: name a file with this {kind} too"
@@ -19,7 +18,7 @@ _BRING = "a run has only what its files bring along: name a file with this {kind
 
 def missing_references(loaded: Loaded, registry: Registry) -> Iterator[Problem]:
     """What keeps a Job waiting for ever, since nobody can create anything during a run."""
-    queues: dict[str, Object] = {name: {} for name in (ROOT, DEFAULT_QUEUE)}
+    queues: dict[str, Object] = {name: {} for name in ALWAYS_THERE}
     classes = set()
     for other in loaded.others:
         name = other.object["metadata"].get("name", "")

@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Mapping
 
 from vcjob.api.kinds import POD, Kind
 from vcjob.api.problems import Problem, errors, format_path, sentence
+from vcjob.api.queues import DEFAULT_QUEUE
 from vcjob.api.types import Job, MalformedObject, Object
 from vcjob.controller.key_pairs import stored_pairs
 from vcjob.controller.reading import without_templates
@@ -121,7 +122,7 @@ class Preparer:
             owned=record.owned,
             commands=tuple(record.commands.values()),
             priorities=self._records.priorities,
-            queue_exists=(record.job.spec.queue or "default") in self._records.queues,
+            queue_exists=(record.job.spec.queue or DEFAULT_QUEUE) in self._records.queues,
             absent_claims=absent,
             absent_classes=self._absent_classes(blueprint),
             forwarding=self._is_spread(record.job),

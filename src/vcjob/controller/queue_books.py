@@ -7,9 +7,8 @@ it), however many PodGroups there are.
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 
-from vcjob.api.defaults import DEFAULT_QUEUE
 from vcjob.api.kinds import COMMAND, POD_GROUP, QUEUE, Kind
-from vcjob.api.queues import parent_of
+from vcjob.api.queues import DEFAULT_QUEUE, parent_of
 from vcjob.api.types import Key, Object, key_of
 from vcjob.core.orders import age
 from vcjob.core.queue_states import is_shut

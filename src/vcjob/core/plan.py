@@ -11,6 +11,7 @@ from collections.abc import Mapping
 import msgspec
 
 from vcjob.api.kinds import POD_GROUP
+from vcjob.api.queues import DEFAULT_QUEUE
 from vcjob.api.types import Job, Object
 from vcjob.core.actions import ACTIVE, ENDING, FINAL, Action, Phase
 from vcjob.core.amending import amendment
@@ -201,7 +202,7 @@ def _explain_restart(
         return
     if draft.reason not in _ACTIONS:  # something stood in the way until now
         draft.reason = str(Action.RESUME_JOB) if draft.state.resumed else str(Phase.RESTARTING)
-    draft.end = to_be_admitted(draft.job.spec.queue or "default") if waits else leaving
+    draft.end = to_be_admitted(draft.job.spec.queue or DEFAULT_QUEUE) if waits else leaving
 
 
 _ACTIONS = frozenset(map(str, Action))

@@ -7,10 +7,9 @@ from collections.abc import Collection, Mapping, Sequence
 
 from vcjob.api.kinds import POD_GROUP
 from vcjob.api.names import PARTITION_ID, TASK_SPEC, pod_group_name
+from vcjob.api.queues import DEFAULT_QUEUE
 from vcjob.api.types import Job, NetworkTopology, Object, Task
 from vcjob.core.usage import Amounts, add
-
-_DEFAULT_QUEUE = "default"
 
 
 def pod_group(
@@ -32,7 +31,7 @@ def pod_group(
     spec: Object = {
         "minTaskMember": {task.name: task_minimum(task) for task in tasks},
         "minResources": _least_resources(tasks, minimum, usage, priorities),
-        "queue": job.spec.queue or _DEFAULT_QUEUE,
+        "queue": job.spec.queue or DEFAULT_QUEUE,
     }
     if minimum:
         spec["minMember"] = minimum

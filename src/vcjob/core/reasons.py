@@ -6,6 +6,7 @@ from collections.abc import Mapping
 import msgspec
 
 from vcjob.api.names import MINIMUM_FIRST
+from vcjob.api.queues import DEFAULT_QUEUE
 from vcjob.api.types import Job, Object
 from vcjob.core.actions import Phase
 from vcjob.core.draft import Draft
@@ -169,7 +170,7 @@ _CURES = {
 def _gang(draft: Draft, group: Object | None) -> Trouble:
     if why := unschedulable(draft, group):
         return why
-    queue = draft.job.spec.queue or "default"
+    queue = draft.job.spec.queue or DEFAULT_QUEUE
     return Trouble("WaitingForQueue", f'waiting to be admitted by the queue "{queue}"', "")
 
 

@@ -6,6 +6,7 @@ import msgspec
 
 from vcjob.api.kinds import Kind
 from vcjob.api.problems import errors, format_path, sentence
+from vcjob.api.queues import DEFAULT_QUEUE
 from vcjob.api.types import Job, Object
 from vcjob.core.blueprint import Blueprint
 from vcjob.core.reasons import MALFORMED, Trouble
@@ -42,7 +43,7 @@ def trouble_of(blueprint: Blueprint, around: Surroundings) -> Trouble | None:
         why = sentence(problem)
         return Trouble("PluginError", f"{place}: {why}" if place else why)
     if not around.queue_exists and around.group is None:
-        queue = blueprint.job.spec.queue or "default"
+        queue = blueprint.job.spec.queue or DEFAULT_QUEUE
         return Trouble("QueueNotFound", f'the queue "{queue}" does not exist: create it, '
                        "or create the Job anew with another in spec.queue")  # fmt: skip
     if around.absent_claims:

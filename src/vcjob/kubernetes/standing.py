@@ -1,8 +1,8 @@
 """How an operator stands, in the words of the readiness probe; empty if nothing is wrong."""
 
+from vcjob.api.queues import DEFAULT_QUEUE
 from vcjob.controller.controller import Controller
 from vcjob.controller.leading import Leader
-from vcjob.core.scheduling.gangs import DEFAULT_QUEUE
 from vcjob.kubernetes.controllers import Controllers
 from vcjob.kubernetes.gang_scheduler import GangScheduler
 

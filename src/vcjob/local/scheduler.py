@@ -10,12 +10,12 @@ from typing import Protocol
 
 from vcjob.api.kinds import NODE, POD, POD_GROUP, PRIORITY_CLASS, QUEUE, Kind
 from vcjob.api.quantity import parse_quantity
-from vcjob.api.queues import ROOT, QueueState
+from vcjob.api.queues import DEFAULT_QUEUE, ROOT, QueueState
 from vcjob.api.types import Key, Object
 from vcjob.controller.cluster import AlreadyExists, Cluster, Conflict, NotFound
 from vcjob.core.scheduling.amounts import Amounts
 from vcjob.core.scheduling.booked import BookedGang, BookedPod
-from vcjob.core.scheduling.gangs import DEFAULT_QUEUE, QueueLimits, admissions
+from vcjob.core.scheduling.gangs import QueueLimits, admissions
 from vcjob.core.scheduling.group_status import admitted, pending, progress, told
 from vcjob.core.scheduling.ledger import Ledger, is_alone
 from vcjob.core.scheduling.machine_room import MachineRoom

@@ -7,11 +7,10 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
-from vcjob.api.defaults import DEFAULT_QUEUE
 from vcjob.api.kinds import QUEUE
 from vcjob.api.problems import Problem
 from vcjob.api.quantity import parse_quantity
-from vcjob.api.queues import ROOT, QueueState
+from vcjob.api.queues import DEFAULT_QUEUE, ROOT, QueueState
 from vcjob.api.schema.fields import check_fields
 from vcjob.api.schema.readable import readable_part
 from vcjob.api.schema.support import RECORDS

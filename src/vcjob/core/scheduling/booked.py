@@ -8,9 +8,9 @@ from itertools import islice
 
 import msgspec
 
+from vcjob.api.queues import DEFAULT_QUEUE
 from vcjob.api.types import Key, Object
 from vcjob.core.scheduling.amounts import NOTHING, Amounts, add, less
-from vcjob.core.scheduling.gangs import DEFAULT_QUEUE
 
 _ZERO = Fraction(0)
 FINISHED = ("Succeeded", "Failed")

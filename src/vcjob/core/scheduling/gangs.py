@@ -11,11 +11,9 @@ from fractions import Fraction
 
 import msgspec
 
-from vcjob.api.queues import ROOT
+from vcjob.api.queues import DEFAULT_QUEUE, ROOT
 from vcjob.core.scheduling.amounts import Amounts, add, beyond, less, listed
 from vcjob.core.scheduling.places import Gang, Place, Wait, asked
-
-DEFAULT_QUEUE = "default"
 
 
 class QueueLimits(msgspec.Struct, frozen=True):

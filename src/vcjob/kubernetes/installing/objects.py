@@ -5,9 +5,8 @@ from enum import StrEnum
 
 from vcjob.api.crd import INSTALLED, crd
 from vcjob.api.kinds import NAMESPACE, QUEUE, SERVICE_ACCOUNT
-from vcjob.api.queues import ROOT
+from vcjob.api.queues import DEFAULT_QUEUE, ROOT
 from vcjob.api.types import Object
-from vcjob.core.scheduling.gangs import DEFAULT_QUEUE
 from vcjob.kubernetes.installing import workloads
 from vcjob.kubernetes.installing.installation import (
     OPERATOR,
