@@ -1,7 +1,9 @@
 """For all tests: options of ours; and how long something takes on a busy machine fails no test."""
 
+import logging
 import signal
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import client_packages
@@ -65,3 +67,19 @@ def pytest_configure(config: pytest.Config) -> None:
         client_packages.torchx()  # here, because the time of a test is limited
         client_packages.schemathesis()
         sys.path.append(str(client_packages.clients()))
+
+
+@pytest.fixture(autouse=True)
+def logging_as_before() -> Iterator[None]:
+    """Operator and webhook set up logging for good; tests that begin them here must not pass it on.
+
+    With another level, other tests would read what is logged otherwise.
+    """
+    asyncio_log = logging.getLogger("asyncio")
+    logs = [(log, log.level, log.handlers[:]) for log in (logging.getLogger(), asyncio_log)]
+    yield
+    for log, level, handlers in logs:
+        if log.level != level:
+            log.setLevel(level)
+        log.handlers[:] = handlers
+    logging.captureWarnings(False)

@@ -4,7 +4,6 @@ import errno
 import io
 import json
 import logging
-from collections.abc import Iterator
 
 import pytest
 
@@ -13,13 +12,8 @@ from vcjob.controller.log_context import current_job
 
 
 @pytest.fixture
-def stream() -> Iterator[io.StringIO]:
-    root = logging.getLogger()
-    handlers, level = root.handlers[:], root.level
-    yield io.StringIO()
-    root.handlers[:] = handlers
-    root.setLevel(level)
-    logging.captureWarnings(False)
+def stream() -> io.StringIO:
+    return io.StringIO()
 
 
 def test_json_is_one_object_a_line_with_the_key_of_the_job(stream: io.StringIO) -> None:
