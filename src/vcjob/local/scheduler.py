@@ -20,7 +20,7 @@ from vcjob.core.scheduling.group_status import admitted, pending, progress, told
 from vcjob.core.scheduling.ledger import Ledger, is_alone
 from vcjob.core.scheduling.machine_room import MachineRoom
 from vcjob.core.scheduling.places import OneMachine, Wait, shortage
-from vcjob.core.scheduling.requests import new_queue, queue_limits
+from vcjob.core.scheduling.requests import new_queue, note_limits
 from vcjob.core.times import timestamp
 from vcjob.local.following import follow
 
@@ -93,15 +93,8 @@ class Scheduler:
             self._ledger.more_room()
 
     def _take_queue(self, queue: Object, /, *, gone: bool) -> None:
-        name = queue["metadata"]["name"]
-        limits = None if gone else queue_limits(queue)
-        if limits == self._queues.get(name):
-            return  # its status counts what goes on
-        if limits is None:
-            del self._queues[name]
-        else:
-            self._queues[name] = limits
-        self._ledger.more_room()
+        if note_limits(self._queues, queue, gone=gone):
+            self._ledger.more_room()
 
     def _take_class(self, one: Object, /, *, gone: bool) -> None:
         if gone:

@@ -24,7 +24,7 @@ from vcjob.core.scheduling.leftover import Leftover
 from vcjob.core.scheduling.node_books import NodeBooks
 from vcjob.core.scheduling.overlooked import Overlooked
 from vcjob.core.scheduling.places import Gang, Wait
-from vcjob.core.scheduling.requests import queue_limits
+from vcjob.core.scheduling.requests import note_limits
 from vcjob.core.scheduling.reservations import Reservations, has_begun, is_to_start
 from vcjob.core.scheduling.setbacks import is_clearing
 from vcjob.core.scheduling.shapes import PodShape
@@ -89,15 +89,7 @@ class ClusterBooks:
 
     def enter_queue(self, queue: Object, *, gone: bool = False) -> None:
         """A Queue as it is now, or as it last was."""
-        name = queue["metadata"]["name"]
-        limits = None if gone else queue_limits(queue)
-        if limits == self._queues.get(name):
-            return  # its status counts what goes on
-        if limits is None:
-            del self._queues[name]
-        else:
-            self._queues[name] = limits
-        self.room_grew = True
+        self.room_grew |= note_limits(self._queues, queue, gone=gone)
 
     def enter_class(self, one: Object, *, gone: bool = False) -> None:
         """A PriorityClass as it is now, or as it last was."""

@@ -55,6 +55,22 @@ def queue_limits(queue: Object) -> QueueLimits:
     )
 
 
+def note_limits(known: dict[str, QueueLimits], queue: Object, *, gone: bool) -> bool:
+    """Enter into ``known`` what a Queue says about admission now; whether that is news.
+
+    A Queue also changes with what is counted in its status.
+    """
+    name = queue["metadata"]["name"]
+    limits = None if gone else queue_limits(queue)
+    if limits == known.get(name):
+        return False
+    if limits is None:
+        del known[name]
+    else:
+        known[name] = limits
+    return True
+
+
 def new_queue(name: str, spec: Object) -> Object:
     """A Queue object."""
     return {
