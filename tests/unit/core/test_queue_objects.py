@@ -3,7 +3,7 @@
 import pytest
 
 from vcjob.api.kinds import QUEUE
-from vcjob.api.problems import format_path
+from vcjob.api.problems import errors, format_path
 from vcjob.api.types import Object
 from vcjob.core.checks.queue_objects import check_queue, queue_removal_problems
 
@@ -124,6 +124,28 @@ def test_a_place_in_the_tree_is_asked_about_again_only_when_it_changes() -> None
     heavier = queue("lower", parent="upper", capability={"cpu": "3"}, weight=2)
     assert check_queue(large, queues) != []
     assert check_queue(heavier, queues, large) == []
+
+
+WRONG = (
+    queue(guarantee={"resource": {"cpu": 2}}, deserved={"cpu": 1}),
+    queue(weight=0, capability={"cpu": "-1"}),
+    {**queue(), "metadata": {"name": "new", "annotations": {"volcano.sh/hierarchy": "a/b"}}},
+    queue("upper", capability={"cpu": 1}),
+)
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=str)
+def test_what_is_wrong_already_refuses_no_change_of_something_else(wrong: Object) -> None:
+    queues = {**QUEUES, "lower": queue("lower", parent="upper", capability={"cpu": 2})}
+    assert errors(check_queue(wrong, queues))
+    marked = {"annotations": {**wrong["metadata"].get("annotations", {}), "a": "b"}}
+    spec = {**wrong["spec"], "reclaimable": False}
+    better = {**wrong, "metadata": {**wrong["metadata"], **marked}, "spec": spec}
+    assert check_queue(better, queues, wrong) == []
+    parts = (("deserved", 2), ("capability", 1))
+    more = {part: {**spec.get(part, {}), "gpu": amount} for part, amount in parts}
+    (problem,) = check_queue({**better, "spec": {**spec, **more}}, queues, wrong)
+    assert problem.path == ("spec", "deserved", "gpu")
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 import msgspec
 
 from vcjob.api.kinds import QUEUE
-from vcjob.api.problems import Problem
+from vcjob.api.problems import Problem, errors
 from vcjob.api.quantity import parse_quantity
 from vcjob.api.queues import DEFAULT_QUEUE, ROOT, QueueState
 from vcjob.api.schema.fields import check_fields
@@ -41,8 +41,19 @@ def check_queue(
 ) -> list[Problem]:
     """Every problem of a Queue that is to be created, or changed from ``old``.
 
-    ``queues`` are those that there are, by name; None leaves out the rules that need them.
+    ``queues`` are those that there are, by name; None leaves out the rules that need them. What is
+    wrong with ``old`` already refuses no change of something else.
     """
+    problems = _problems(queue, queues, old)
+    if old is None or not errors(problems):
+        return problems
+    had = {(problem.path, problem.message) for problem in _problems(old, queues, None)}
+    return [one for one in problems if (one.path, one.message) not in had]
+
+
+def _problems(
+    queue: Object, queues: Mapping[str, Object] | None, old: Object | None
+) -> list[Problem]:
     fields = [_lenient(problem) for problem in check_fields(queue, RECORDS[QUEUE])]
     new = readable_part(queue, RECORDS[QUEUE])
     before = None if old is None else readable_part(old, RECORDS[QUEUE])
