@@ -175,18 +175,22 @@ def play(scenario: Scenario, wrap: Callable[[Store], Cluster] = lambda store: st
 
 
 class Refusing:
-    """A cluster that refuses writes of a kind; ``refused`` counts them."""
+    """A cluster that refuses writes of a kind; ``refused`` counts them.
+
+    ``prefix`` is how names of the objects begin that are meant.
+    """
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
         self.kind: Kind | None = None
+        self.prefix = ""
         self.refused = 0
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.cluster, name)
 
     async def patch(self, kind: Kind, *place: str, **more: Any) -> Object:
-        if kind is self.kind:
+        if kind is self.kind and place[1].startswith(self.prefix):
             self.refused += 1
             raise Forbidden("no right")
         return await self.cluster.patch(kind, *place, **more)

@@ -130,11 +130,13 @@ class GangScheduler:
                 one.cancel()
 
     def _next_due(self) -> float | None:
-        setback = self._setbacks.next_due(only_pauses=self._taking_back.is_under_way)
-        if setback is not None and setback <= self._clock.now():  # it could not be taken back
-            setback = self._clock.now() + FIRST_PAUSE_SECONDS
+        now = self._clock.now()
+        until = self._taking_back.under_way_until(now)
+        setback = self._setbacks.next_due(only_pauses=until is not None)
+        if setback is not None and setback <= now:  # it could not be taken back
+            setback = now + FIRST_PAUSE_SECONDS
         others = (self._undone, self._attempts, self._books)
-        times = (self._again_at, setback, *(one.next_due() for one in others))
+        times = (self._again_at, until, setback, *(one.next_due() for one in others))
         return min((when for when in times if when is not None), default=None)
 
     def _look_again(self, when: float) -> None:
@@ -159,7 +161,7 @@ class GangScheduler:
                 _log.warning(
                     "gang %s/%s: somebody else undid what was decided, %d times by now", *key, times
                 )
-            self._taking_back.note(key, gang)
+            self._taking_back.note(key, gang, now)
         if self._again_at is not None and self._again_at <= now:
             self._again_at = None
             books.room_grew = True

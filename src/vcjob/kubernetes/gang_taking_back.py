@@ -41,18 +41,21 @@ class TakingBack:
         self._writer = writer
         self._attempts = attempts
         self._setbacks = setbacks
-        self._clearing: set[Key] = set()
+        self._clearing: dict[Key, float] = {}  # and since when
         self._deleted: set[str] = set()
 
-    @property
-    def is_under_way(self) -> bool:
-        """Whether pods of gangs that were taken back are still there."""
-        return bool(self._clearing)
+    def under_way_until(self, now: float) -> float | None:
+        """Until when pods of gangs that were taken back are waited for; None if for none.
 
-    def note(self, key: Key, gang: BookedGang) -> None:
+        A pod that nobody can delete must not keep all other gangs from their turn.
+        """
+        ends = [since + self._setbacks.grace for since in self._clearing.values()]
+        return min((end for end in ends if end > now), default=None)
+
+    def note(self, key: Key, gang: BookedGang, now: float) -> None:
         """A gang has changed: somebody before us may have begun to take it back."""
         if is_taken_back(gang) and is_clearing(gang):
-            self._clearing.add(key)
+            self._clearing.setdefault(key, now)
 
     async def go_on(self, now: float) -> None:
         """Do what is due."""
@@ -72,17 +75,23 @@ class TakingBack:
     async def _take_back(self, now: float) -> None:
         """Take back the least urgent of the gangs whose time is over, one at a time.
 
-        The room of one may be all that the others lack.
+        The room of one may be all that the others lack. Where that is refused it is the next one's
+        turn.
         """
+        if self.under_way_until(now) is not None:
+            return
         gangs = self._books.ledger.gangs
-        due = [key for key in self._setbacks.due(now) if not self._clearing]
+        due = self._setbacks.due(now)
         for key in due:
             if key not in gangs or not is_stuck(gangs[key]):
                 self._setbacks.note(key, gangs.get(key), now)
         due = [key for key in due if key in gangs and is_stuck(gangs[key])]
-        if due:
-            key = self._books.by_urgency(due)[-1]
-            await self._attempts.make(key, "take back", self._take_back_one, key, gangs[key], now)
+        for key in reversed(self._books.by_urgency(due)):
+            if self.under_way_until(now) is not None:
+                return
+            gang = gangs.get(key)
+            if gang is not None and is_stuck(gang):  # else it has changed while we wrote
+                await self._attempts.make(key, "take back", self._take_back_one, key, gang, now)
 
     async def _take_back_one(self, key: Key, gang: BookedGang, now: float) -> None:
         """Write down what is done, then do it: whoever comes after a crash goes on from there."""
@@ -91,7 +100,7 @@ class TakingBack:
         uid, wait = gang.uid, Wait(TAKEN_BACK, message)
         await self._writer.write_status(key, uid, pending(wait, now))
         self._setbacks.take_back(key, uid, now)
-        self._clearing.add(key)
+        self._clearing[key] = now
         await self._writer.tell(gang.group, Told("Warning", TAKEN_BACK, message), now)
         await self._clear(now)
 
@@ -100,7 +109,7 @@ class TakingBack:
         for key in sorted(self._clearing):
             gang = self._books.ledger.gangs.get(key)
             if gang is None or not is_clearing(gang):
-                self._clearing.discard(key)
+                del self._clearing[key]
                 self._setbacks.quiet_since(now)
                 self._books.room_grew = True
                 continue

@@ -103,19 +103,24 @@ def test_each_pod_that_is_bound_gives_a_gang_new_time() -> None:
     play(scenario)
 
 
+async def two_that_hold_half_each(world: World) -> None:
+    """The gangs ``first`` and ``second``, of which neither gets on."""
+    await world.nodes("2", "2")
+    await world.job("first", task("worker", 2), pods=False)
+    await world.advance(1)
+    await world.job("second", task("worker", 2), pods=False)
+    await world.pods("first")
+    await world.pods("second")
+    await world.store.patch(NODE, "", "node-1", {"spec": {"unschedulable": True}})
+    for name in ("first-worker-1", "second-worker-1"):  # each gets one of the two places
+        await world.store.patch(POD, "default", name, {"spec": {"nodeName": "node-0"}})
+    await world.settle()
+    await world.bind()
+
+
 def test_of_two_gangs_that_hold_half_each_only_one_is_taken_back() -> None:
     async def scenario(world: World) -> None:
-        await world.nodes("2", "2")
-        await world.job("first", task("worker", 2), pods=False)
-        await world.advance(1)
-        await world.job("second", task("worker", 2), pods=False)
-        await world.pods("first")
-        await world.pods("second")
-        await world.store.patch(NODE, "", "node-1", {"spec": {"unschedulable": True}})
-        for name in ("first-worker-1", "second-worker-1"):  # each gets one of the two places
-            await world.store.patch(POD, "default", name, {"spec": {"nodeName": "node-0"}})
-        await world.settle()
-        await world.bind()
+        await two_that_hold_half_each(world)
         await world.advance(GRACE)
         assert (await world.phase("first"), await world.phase("second")) == ("Inqueue", "Pending")
         await world.finish_leaving()
@@ -124,6 +129,41 @@ def test_of_two_gangs_that_hold_half_each_only_one_is_taken_back() -> None:
         assert (await world.phase("first"), await world.phase("second")) == ("Running", "Pending")
 
     play(scenario)
+
+
+def test_a_gang_whose_pods_cannot_be_deleted_keeps_no_other_for_longer_than_its_time() -> None:
+    async def scenario(world: World) -> None:
+        await two_that_hold_half_each(world)
+        await world.advance(2 * GRACE - 1)
+        assert (await world.phase("first"), await world.phase("second")) == ("Inqueue", "Pending")
+        await world.advance(1)
+        assert (await world.phase("first"), await world.phase("second")) == ("Pending", "Pending")
+
+    play(scenario)
+
+
+def test_a_gang_that_may_not_be_taken_back_leaves_the_next_its_turn() -> None:
+    made: list[Refusing] = []
+
+    def wrap(store: Store) -> Cluster:
+        made.append(Refusing(store))
+        return made[0]
+
+    async def scenario(world: World) -> None:
+        [refusing] = made
+        await two_that_hold_half_each(world)
+        refusing.kind, refusing.prefix = POD_GROUP, "second-"
+        await world.advance(GRACE)
+        assert refusing.refused
+        assert (await world.phase("first"), await world.phase("second")) == ("Pending", "Inqueue")
+        await world.finish_leaving()
+        assert await world.bind() == 1
+        assert await world.phase("second") == "Inqueue", "that cannot be written"
+        refusing.kind = None
+        await world.advance(60)
+        assert await world.phase("second") == "Running"
+
+    play(scenario, wrap)
 
 
 def test_a_gang_whose_pods_find_no_nodes_again_and_again_pauses_ever_longer() -> None:
