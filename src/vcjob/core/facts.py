@@ -186,10 +186,13 @@ def _containers(status: Object) -> tuple[tuple[int, ...], float, int, bool, str]
 
 
 def _why_it_waits(waiting: Object) -> str:
-    """What keeps a container from starting; nothing of one whose turn is still to come."""
+    """What keeps a container from starting; nothing of one whose turn is still to come.
+
+    Of those a kubelet says no more, but the engine of this machine says what their pod lacks.
+    """
     reason: str = waiting.get("reason") or ""
     if reason in ("", "ContainerCreating", "PodInitializing"):
-        return ""
+        return _in_short(waiting)
     more = "" if reason in _SAYS_ALL else _in_short(waiting)
     return f"{reason}: {more}" if more else reason
 

@@ -108,6 +108,7 @@ def test_whether_a_pod_ended_by_itself(status: Any, metadata: Any, how: Any, evi
         ("CrashLoopBackOff", "back-off 10s", "CrashLoopBackOff"),
         ("CreateContainerError", "x" * 400, f"CreateContainerError: {'x' * 299}…"),
         ("ContainerCreating", "", ""),
+        ("ContainerCreating", "no claim.", "no claim"),
         ("", "", ""),
     ],
 )

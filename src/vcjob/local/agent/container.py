@@ -148,6 +148,13 @@ class ContainerLife:
                 await asyncio.shield(process.starting)
                 await self._node.signal(process.run, signal.SIGKILL)
 
+    def waits_for(self, message: str) -> None:
+        """What its pod lacks before any container can start; "" once there is all of it."""
+        state = self.facts.state
+        is_made = isinstance(state, Waiting) and state.reason == Waiting().reason
+        if is_made and state != (waits := Waiting(message=message)):
+            self._set(state=waits)
+
     def initialized(self) -> None:
         """The init containers are done: it is this one's turn."""
         self._set(state=Waiting())

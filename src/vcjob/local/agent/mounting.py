@@ -1,12 +1,12 @@
 """The volumes of a pod: made once there is all that they show, and kept like it."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
 from vcjob.api.kinds import Kind
 from vcjob.api.types import Object
-from vcjob.local.agent.surroundings import Surroundings, Tell
+from vcjob.local.agent.surroundings import Surroundings
 from vcjob.local.sandbox.paths import UnsafePath
 from vcjob.local.volumes.objects import Find, MissingReference, VolumeRefused
 from vcjob.local.volumes.pod_volumes import PodVolumes
@@ -20,7 +20,8 @@ class Mounting:
         around: what there is around the pod.
         find: looks objects up in its namespace.
         shared: files that many pods see.
-        tell: tells an Event on the pod.
+        tell: tells what keeps files from being as they should.
+        lacks: tells what the pod cannot start without, too.
         in_background: lets something be done that nobody waits for.
     """
 
@@ -29,13 +30,15 @@ class Mounting:
         around: Surroundings,
         find: Find,
         shared: SharedFiles,
-        tell: Tell,
+        tell: Callable[[str], Awaitable[None]],
+        lacks: Callable[[str], Awaitable[None]],
         in_background: Callable[[Coroutine[Any, Any, None]], None],
     ) -> None:
         self._around = around
         self._find = find
         self._shared = shared
         self._tell = tell
+        self._lacks = lacks
         self._in_background = in_background
         self._made: PodVolumes | None = None
         self._references: frozenset[tuple[Kind, str]] = frozenset()
@@ -64,7 +67,7 @@ class Mounting:
             except MissingReference as error:
                 if str(error) != told:
                     told = str(error)
-                    await self._tell("Warning", "FailedMount", told)
+                    await self._lacks(told)
                 await changed.wait()
         self._made, self._references = volumes, volumes.references
 
@@ -90,4 +93,4 @@ class Mounting:
             pass  # what is missing now leaves the files as they are, as kubelet does
         except (VolumeRefused, UnsafePath) as error:  # a full disk, for example
             message = f"files do not follow a change: {error}"
-            self._in_background(self._tell("Warning", "FailedMount", message))
+            self._in_background(self._tell(message))

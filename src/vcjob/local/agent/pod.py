@@ -91,7 +91,10 @@ class PodLife:
         self._written: Object = {}
         self._directory = surroundings.settings.pods / self.uid
         self._files = PodFiles(surroundings.settings.pods, self.uid)
-        self._volumes = Mounting(surroundings, find, shared, self.tell, self._in_background)
+        failed = partial(self.tell, "Warning", "FailedMount")
+        self._volumes = Mounting(
+            surroundings, find, shared, failed, self._lacks, self._in_background
+        )
         self._reference_changed = asyncio.Event()
         self._living: asyncio.Task[None] | None = None
         self._background: set[asyncio.Task[None]] = set()
@@ -264,7 +267,8 @@ class PodLife:
         try:
             async with self._turn:
                 await self._join()
-            await with_room(self._make_files, partial(self.tell, "Warning", "FailedMount"))
+            await with_room(self._make_files, self._lacks)
+            self._show_lack("")
         except (NodeRefused, SubnetFull, VolumeRefused, UnsafePath, OSError) as error:
             await self._fail("CreatePodError", str(error))
             return
@@ -286,6 +290,14 @@ class PodLife:
     async def _make_files(self) -> None:
         self._files.make(self._pod, self._address, str(NODE_ADDRESS))
         await self._volumes.make(self._pod, self._reference_changed)
+
+    async def _lacks(self, message: str) -> None:
+        self._show_lack(message)
+        await self.tell("Warning", "FailedMount", message)
+
+    def _show_lack(self, message: str) -> None:
+        for container in (*self._inits, *self._mains):
+            container.waits_for(message)
 
     async def _run_inits(self, beside: "list[asyncio.Task[Terminated]]") -> bool:
         """Run init containers in turn; False if one failed for good. Sidecars stay, ``beside``."""

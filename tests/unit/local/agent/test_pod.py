@@ -9,9 +9,14 @@ from typing import Any
 import pytest
 from fake_node import Scene, container, play
 
-from vcjob.api.kinds import POD
+from vcjob.api.kinds import CONFIG_MAP, POD
 from vcjob.local.agent import full_disk
 from vcjob.local.agent.pod_files import PodFiles
+
+
+def waiting_of(status: Any) -> Any:
+    """Why the pod's first container waits."""
+    return (status.get("containerStatuses") or [{}])[0].get("state", {}).get("waiting")
 
 
 def test_a_pod_runs_and_succeeds_and_everything_is_given_back(tmp_path: Path) -> None:
@@ -99,11 +104,40 @@ def test_a_deadline_fails_the_pod(tmp_path: Path) -> None:
     play(tmp_path, story)
 
 
+def test_a_pod_says_what_volume_it_lacks_until_it_has_it(tmp_path: Path) -> None:
+    late = {"name": "v", "configMap": {"name": "late"}}
+    lacks = {
+        "reason": "ContainerCreating",
+        "message": 'volume "v": ConfigMap "late" does not exist',
+    }
+
+    async def story(stage: Scene) -> None:
+        await stage.create(
+            volumes=[late], restartPolicy="Never", initContainers=[container("first")]
+        )
+
+        def first(status: Any) -> Any:
+            return waiting_of({"containerStatuses": status.get("initContainerStatuses")})
+
+        await stage.until(lambda status: first(status) == lacks)
+        metadata = {"name": "late", "namespace": "default"}
+        await stage.cluster.create(CONFIG_MAP, {"metadata": metadata, "data": {"a": "b"}})
+        await stage.node.started("first")
+        started = await stage.until(lambda status: first(status) is None)
+        assert waiting_of(started["status"]) == {"reason": "PodInitializing"}
+
+    play(tmp_path, story)
+
+
 @pytest.mark.parametrize(
-    ("step", "reason"), [("make", "FailedMount"), ("message_mounts", "Failed")]
+    ("step", "reason", "state"),
+    [
+        ("make", "FailedMount", "ContainerCreating"),
+        ("message_mounts", "Failed", "CreateContainerError"),
+    ],
 )
 def test_a_full_disk_is_told_and_waited_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str, reason: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str, reason: str, state: str
 ) -> None:
     works = getattr(PodFiles, step)
     full = True
@@ -119,6 +153,8 @@ def test_a_full_disk_is_told_and_waited_for(
         monkeypatch.setattr(PodFiles, step, make)
         await stage.create()
         assert os.strerror(errno.ENOSPC) in await stage.told(reason)
+        told = {"reason": state, "message": f"[Errno 28] {os.strerror(errno.ENOSPC)}"}
+        await stage.until(lambda status: waiting_of(status) == told)
         full = False
         await stage.phase("Running")
         assert [of for of, _ in await stage.events()].count(reason) == 1
