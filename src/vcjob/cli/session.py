@@ -16,7 +16,7 @@ from vcjob.cli.manifests import Loaded, LoadedJob
 from vcjob.cli.podtext import column_width, decode, short_pod_name
 from vcjob.cli.preparation import cleared, obstacles
 from vcjob.cli.progress import PodEnd, container_ends, summary
-from vcjob.cli.references import missing_references
+from vcjob.cli.references import left_claims, missing_references
 from vcjob.cli.screen import Screen, open_screen
 from vcjob.local.engine import LocalEngine
 from vcjob.plugins.registry import installed_plugins
@@ -34,13 +34,14 @@ class Settings(msgspec.Struct, frozen=True):
 
 def run_session(engine: LocalEngine, loaded: Loaded, settings: Settings) -> ExitCode:
     """Run the Jobs on a prepared engine, and end it; returns the exit code."""
-    missing = missing_references(loaded, installed_plugins(third_party=True))
+    claims = Path(engine.volumes.claims)
+    missing = missing_references(loaded, installed_plugins(third_party=True), claims)
     problems = [*missing, *obstacles(loaded, engine.view)]
     if not cleared(problems, strict=settings.strict):
         engine.abandon()
         return ExitCode.MANIFEST_REFUSED
     jobs = [_named(job) for job in loaded.jobs]
-    others = [other.object for other in loaded.others]
+    others = [*left_claims(loaded, claims), *(other.object for other in loaded.others)]
     labels = _labels([Job.of(job) for job in jobs])
     with open_screen(column_width(labels.values())) as screen:
         engine.on_line = _Output(screen, labels, _several_containers(jobs))
