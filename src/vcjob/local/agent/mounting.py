@@ -30,7 +30,7 @@ class Mounting:
         around: Surroundings,
         find: Find,
         shared: SharedFiles,
-        tell: Callable[[str], Awaitable[None]],
+        tell: Callable[[str], Coroutine[Any, Any, None]],
         lacks: Callable[[str], Awaitable[None]],
         in_background: Callable[[Coroutine[Any, Any, None]], None],
     ) -> None:
