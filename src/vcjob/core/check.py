@@ -17,6 +17,7 @@ from vcjob.core.checks.names import check_names
 from vcjob.core.checks.plugins import check_plugins, own_plugins
 from vcjob.core.checks.policies import check_policies
 from vcjob.core.checks.queues import check_references
+from vcjob.core.checks.retries import check_retries
 from vcjob.core.checks.subject import Lookup, Subject, subject_of
 from vcjob.core.checks.tasks import check_tasks
 from vcjob.core.checks.templates import check_templates
@@ -46,7 +47,7 @@ def check(
     fields = check_fields(job, JOB)
     plugins = plugins or own_plugins()
     subject = subject_of(job, fields, plugins.requires)
-    rules: Iterable[Problem] = _rules(subject, plugins)
+    rules: Iterable[Problem] = chain(_rules(subject, plugins), check_retries(job, subject))
     if lookup is not None and isinstance(job, dict):
         rules = chain(rules, check_references(subject, lookup))
     return _together(fields, rules)

@@ -101,7 +101,7 @@ def _check_policy(policy: Policy, path: Path) -> Iterator[Problem]:
     yield from _check_action(policy, events, path)
     if "PodPending" in events and not policy.timeout:
         yield Problem(
-            "without a timeout this acts as soon as a pod is Pending, which every pod is at first",
+            "without a timeout PodPending never acts: every pod is Pending at first",
             path,
             "add how long a pod may be Pending, for example timeout: 10m",
             warning=True,
