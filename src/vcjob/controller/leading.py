@@ -39,6 +39,8 @@ _SECONDS_AFTER_RELEASE = 1
 """How long a Lease lasts that was given back, for those who wait although nobody holds it."""
 
 _FIRST_DELAY_SECONDS = 0.25
+_SILENCE_SECONDS = 60.0
+"""A holder that renews nothing for so long is to be told of, however long its Lease lasts."""
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
@@ -116,6 +118,16 @@ class Leader:
     def holder(self) -> str:
         """Who was last seen to hold the Lease; empty if nobody."""
         return self._expiry.seen.holder_identity
+
+    @property
+    def silent_lease(self) -> LeaseSpec | None:
+        """The Lease, if another holds it and has not renewed it for longer than is usual.
+
+        It lasts longer than we would have it last, so that nobody works for long.
+        """
+        usual = max(_SILENCE_SECONDS, 2 * self._terms.duration)
+        silent = not self.leads and self._expiry.silence(self._clock.steady()) > usual
+        return self._expiry.seen if silent else None
 
     @property
     def may_write(self) -> bool:

@@ -53,6 +53,10 @@ class Expiry:
         if lease is not None and spec != self.seen:
             self.seen, self._since = spec, now
 
+    def silence(self, now: float) -> float:
+        """How long (s) the Lease has been held and has not changed."""
+        return now - self._since if self.seen.holder_identity else 0.0
+
     @property
     def at(self) -> float:
         """When it runs out, by the same clock; ``-inf`` if nobody holds it."""

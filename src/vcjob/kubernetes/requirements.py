@@ -32,6 +32,8 @@ _SELDOM_SECONDS = 300.0
 _LOOK_SECONDS = 30.0
 _AGAIN_SECONDS = 5.0
 _QUESTIONS_AT_ONCE = 8
+_DISCOVERY_SECONDS = 10.0
+"""How long the first question of all may take: till then nobody is told what is wrong."""
 
 
 class Question(msgspec.Struct, frozen=True):
@@ -75,7 +77,9 @@ async def missing_kinds(cluster: KubernetesCluster) -> list[str]:
     for group, kinds in _by_group(INSTALLED).items():
         asked = Asked("get", name=f"/apis/{group}")
         try:
-            answer = await cluster.connection.request("GET", f"/apis/{group}", asked)
+            answer = await cluster.connection.request(
+                "GET", f"/apis/{group}", asked, seconds=_DISCOVERY_SECONDS
+            )
         except NotFound:
             served: set[str] = set()
         else:

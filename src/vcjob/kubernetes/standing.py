@@ -3,8 +3,10 @@
 from vcjob.api.queues import DEFAULT_QUEUE
 from vcjob.controller.controller import Controller
 from vcjob.controller.leading import Leader
+from vcjob.core.times import short_duration
 from vcjob.kubernetes.controllers import Controllers
 from vcjob.kubernetes.gang_scheduler import GangScheduler
+from vcjob.kubernetes.installing.installation import OPERATOR
 
 
 def doing(leads: bool, holder: str, controllers: Controllers | None) -> str:
@@ -15,8 +17,21 @@ def doing(leads: bool, holder: str, controllers: Controllers | None) -> str:
 
 
 def lease_trouble(leader: Leader, namespace: str) -> str:
-    """Why the Lease among replicas cannot be had, and what to do if its namespace is missing."""
+    """Why the Lease among replicas cannot be had, and what to do about it.
+
+    Its namespace may be missing, or somebody may hold it for long without doing anything.
+    """
     trouble = leader.trouble
+    if not trouble and (held := leader.silent_lease):
+        renewed = (
+            f"last renewed it at {held.renew_time}" if held.renew_time else "does not renew it"
+        )
+        return (
+            f"{held.holder_identity} holds the Lease {namespace}/{OPERATOR} for "
+            f"{short_duration(held.seconds)}, but {renewed}, and nobody works meanwhile. If that "
+            f"process is gone: kubectl -n {namespace} patch lease {OPERATOR} --type=merge "
+            """-p '{"spec":{"holderIdentity":""}}'"""
+        )
     if f'"{namespace}" not found' in trouble:
         trouble += f"; kubectl create namespace {namespace}, or name another with --lease-namespace"
     return trouble

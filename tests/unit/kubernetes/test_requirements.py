@@ -6,12 +6,14 @@ from typing import Any, cast
 
 import msgspec
 import pytest
+from aiohttp import web
 from canned_server import canned_server
 
 from vcjob.api.kinds import JOB, POD
 from vcjob.api.types import Object
 from vcjob.controller.cluster import Cluster, Forbidden, Unavailable
 from vcjob.controller.readiness import Readiness
+from vcjob.kubernetes import requirements
 from vcjob.kubernetes.cluster import KubernetesCluster
 from vcjob.kubernetes.conditions import Condition
 from vcjob.kubernetes.operator_options import OperatorOptions
@@ -125,6 +127,27 @@ def test_who_may_not_ask_finds_out_by_trying() -> None:
     assert ask(reviewing, OperatorOptions()) == []
 
 
+def test_a_server_that_takes_the_question_and_does_not_answer_is_named_after_seconds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(requirements, "_DISCOVERY_SECONDS", 0.05)
+
+    async def scenario() -> None:
+        stuck = asyncio.Event()
+
+        async def wait(_: web.Request) -> web.StreamResponse:
+            await stuck.wait()
+            return web.Response()
+
+        async with canned_server() as server, KubernetesCluster.of(server.server()) as cluster:
+            server.call(wait)
+            with pytest.raises(Unavailable, match="did not answer in time when asked to get /apis"):
+                await missing_kinds(cluster)
+            stuck.set()
+
+    asyncio.run(scenario())
+
+
 class Everything:
     """A cluster whose kinds and rights the test changes."""
 
@@ -137,7 +160,7 @@ class Everything:
     def connection(self) -> Any:
         return self
 
-    async def request(self, method: str, path: str, asked: Any) -> Any:
+    async def request(self, method: str, path: str, asked: Any, *, seconds: float) -> Any:
         if self.error:
             raise self.error
         return self.served.get(path.removeprefix("/apis/"), [])
@@ -153,10 +176,8 @@ async def is_met(
     there: Everything, readiness: Readiness, options: OperatorOptions | None = None
 ) -> bool:
     """Whether the first look of Requirements says that it can begin."""
-    requirements = Requirements(
-        cast(KubernetesCluster, there), options or OperatorOptions(), readiness
-    )
-    met = asyncio.create_task(requirements.met())
+    wanted = Requirements(cast(KubernetesCluster, there), options or OperatorOptions(), readiness)
+    met = asyncio.create_task(wanted.met())
     await asyncio.wait({met}, timeout=0.05)
     done = met.done()
     met.cancel()

@@ -1,8 +1,11 @@
 """What an operator says of itself."""
 
-import pytest
+import asyncio
 
-from vcjob.api.kinds import QUEUE
+import pytest
+from simulation import ManualClock
+
+from vcjob.api.kinds import LEASE, QUEUE
 from vcjob.controller.cluster import EventType
 from vcjob.controller.controller import Controller
 from vcjob.controller.leading import Leader
@@ -73,3 +76,37 @@ def test_a_namespace_of_the_lease_that_is_missing_is_told_with_the_cure(
     said = lease_trouble(leader, "own")
     assert said.startswith(trouble)
     assert cure in said if cure else said == trouble
+
+
+def test_a_holder_who_does_not_renew_a_lease_that_lasts_for_long_is_told_with_the_cure() -> None:
+    async def story() -> None:
+        clock = ManualClock()
+        store = Store(clock.now)
+        renewed = "2026-01-01T00:00:00.000000Z"
+        spec = {"holderIdentity": "x", "leaseDurationSeconds": 86400 * 9, "renewTime": renewed}
+        metadata = {"namespace": "own", "name": "vcjob-operator"}
+        await store.create(LEASE, {"metadata": metadata, "spec": spec})
+        leader = Leader(store, "own", "vcjob-operator", "me", clock)
+        leading = asyncio.create_task(leader.lead(asyncio.Event().wait))  # type: ignore[arg-type]
+        said = []
+        for seconds in (0, 59, 2, 3600):
+            clock.move_to(clock.now() + seconds)
+            for _ in range(20):
+                await asyncio.sleep(0)
+            said.append(lease_trouble(leader, "own"))
+        assert said[:2] == ["", ""]
+        assert said[2] == said[3], "what stays is logged once"
+        assert (
+            f"x holds the Lease own/vcjob-operator for 9d, but last renewed it at {renewed}"
+            in said[2]
+        )
+        await store.patch(LEASE, "own", "vcjob-operator", {"spec": {"holderIdentity": ""}})
+        clock.move_to(clock.now() + 3)
+        for _ in range(20):
+            await asyncio.sleep(0)
+        assert leader.leads
+        assert lease_trouble(leader, "own") == ""
+        leading.cancel()
+        await asyncio.gather(leading, return_exceptions=True)
+
+    asyncio.run(asyncio.wait_for(story(), 20))
