@@ -26,6 +26,11 @@ SERVICE_PORT = 443
 TIMEOUT_SECONDS = 10
 """How long an API server waits for an answer, as with Volcano's webhooks."""
 
+_STAYS = {
+    "name": "stays",
+    "expression": 'request.operation != "UPDATE" || !has(object.metadata.deletionTimestamp)',
+}
+"""What is being deleted only loses its finalizers: that nobody answers must not keep it here."""
 _NAMESPACE_NAME = "kubernetes.io/metadata.name"
 _ALWAYS_EXEMPT = "kube-system"
 
@@ -149,6 +154,8 @@ def _entry(webhook: Webhook, reached: Object, namespace: str, only: tuple[str, .
         "sideEffects": "None",
         "timeoutSeconds": TIMEOUT_SECONDS,
     }
+    if "UPDATE" in webhook.operations:
+        entry["matchConditions"] = [_STAYS]
     if webhook.kind.namespaced:
         entry["namespaceSelector"] = {"matchExpressions": _selected(namespace, only)}
     if webhook.mutating:

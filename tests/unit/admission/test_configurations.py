@@ -64,6 +64,15 @@ def test_the_objects_themselves_are_asked_about_and_no_subresource() -> None:
     }
 
 
+@pytest.mark.parametrize("webhook", WEBHOOKS, ids=lambda one: one.name)
+def test_what_is_being_deleted_goes_though_nobody_answers(webhook: Webhook) -> None:
+    """Jobs that are deleted in the foreground wait for a change: that a finalizer is taken off."""
+    conditions = entries(webhook_configurations("a"))[webhook.name].get("matchConditions", [])
+    asks = [f"{one['name']}: {one['expression']}" for one in conditions]
+    wanted = 'stays: request.operation != "UPDATE" || !has(object.metadata.deletionTimestamp)'
+    assert asks == ([wanted] if "UPDATE" in webhook.operations else [])
+
+
 def test_kube_system_and_the_own_namespace_are_exempt() -> None:
     selector = entries(webhook_configurations("own"))["validatejob.vcjob.dev"]["namespaceSelector"]
     assert selector == {
