@@ -71,6 +71,7 @@ def test_what_happens_while_nobody_works_is_acted_upon_later(
         await world.admit_again()
         await world.until(lambda: versions(world) == ["1", "1", "1"])
         assert len(world.made) == 6
+        await world.until(lambda: phases(world)[-1] == "Pending")
         assert phases(world) == ["Pending", "Running", "Restarting", "Pending"]
 
     target.play(story)

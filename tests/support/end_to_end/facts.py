@@ -23,7 +23,7 @@ from vcjob.api.kinds import (
 )
 from vcjob.api.types import Object
 from vcjob.cli.following import changes
-from vcjob.controller.cluster import AlreadyExists, EventType, Forbidden, NotFound
+from vcjob.controller.cluster import AlreadyExists, EventType, Forbidden, Invalid, NotFound
 from vcjob.kubernetes.cluster import KubernetesCluster
 from vcjob.kubernetes.errors import NotServed
 
@@ -119,7 +119,7 @@ async def _has_scheduler(cluster: KubernetesCluster, namespace: str, turn: float
              "spec": {"minMember": 1, "queue": "default"}}  # fmt: skip
     try:
         await cluster.create(POD_GROUP, group)
-    except Forbidden:  # a webhook wants a queue that a scheduler would have made
+    except (Forbidden, Invalid):  # a webhook wants a queue that a scheduler would have made
         return False
     return await _comes(
         cluster, POD_GROUP, namespace, lambda group: (group.get("status") or {}).get("phase"), turn
@@ -140,7 +140,9 @@ async def _has_collector(cluster: KubernetesCluster, namespace: str, turn: float
     """Whether what belongs to an object goes with it; waits until also new kinds are known."""
     if not await _collects(cluster, namespace, CONFIG_MAP, {}, turn):
         return False
-    with contextlib.suppress(Forbidden):  # a webhook wants a queue: then Volcano is known here
+    with contextlib.suppress(
+        Forbidden, Invalid
+    ):  # a webhook wants a queue: then Volcano is known here
         spec = {"spec": {"minMember": 1}}
         if not await _collects(cluster, namespace, POD_GROUP, spec, _LEARNING_SECONDS):
             raise AssertionError("the garbage collector does not get to know PodGroups")

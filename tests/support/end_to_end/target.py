@@ -14,7 +14,7 @@ from end_to_end.world import World
 from vcjob.api.kinds import CUSTOM_RESOURCE_DEFINITION, QUEUE, Kind, find_kind
 from vcjob.api.types import Object
 from vcjob.cli.following import changes
-from vcjob.controller.cluster import AlreadyExists
+from vcjob.controller.cluster import AlreadyExists, Unavailable
 from vcjob.kubernetes.cluster import KubernetesCluster
 from vcjob.kubernetes.errors import NotServed
 from vcjob.kubernetes.kubeconfig import read_kubeconfig
@@ -119,7 +119,7 @@ async def _until_served(cluster: KubernetesCluster, kind: Kind | None) -> None:
     while True:
         try:
             await cluster.list(kind)
-        except NotServed:
+        except (NotServed, Unavailable):  # its cache is being filled
             await asyncio.sleep(_PAUSE_SECONDS)
         else:
             return

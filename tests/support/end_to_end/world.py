@@ -12,7 +12,7 @@ from typing import Any, Self
 import msgspec
 
 from end_to_end.facts import Facts, make_account
-from end_to_end.mirror import PATIENCE_SECONDS, Mirror
+from end_to_end.mirror import PATIENCE_SECONDS, WATCHED, Mirror
 from end_to_end.playing import ended, for_node, make_node, restarted, running
 from vcjob.api.kinds import COMMAND, JOB, NAMESPACE, NODE, POD, POD_GROUP, Kind
 from vcjob.api.types import Object
@@ -116,7 +116,7 @@ class World(Mirror):
 
     async def create_job(self, job: Object) -> Object:
         """Create a Job whose pods can only come to the node here."""
-        return await self.create(JOB, for_node(job, self.node))
+        return await self._told_of(await self.create(JOB, for_node(job, self.node)))
 
     async def try_job(self, job: Object) -> Object:
         """Have the server judge a new Job without keeping it; returns what it would keep."""
@@ -133,11 +133,29 @@ class World(Mirror):
 
     async def patch_job(self, name: str, patch: Object) -> Object:
         """Change a Job."""
-        return await self.cluster.patch(JOB, self.namespace, name, patch)
+        return await self._told_of(await self.cluster.patch(JOB, self.namespace, name, patch))
+
+    async def _told_of(self, job: Object) -> Object:
+        """Wait until the copy here is as new as a Job that was written."""
+        version = job["metadata"]["resourceVersion"]
+        await self.until(lambda: any(told["metadata"]["resourceVersion"] == version
+                                     for told in self.written))  # fmt: skip
+        return job
 
     async def delete(self, kind: Kind, namespace: str, name: str) -> None:
-        """Delete an object."""
+        """Delete an object, and wait until the copy here knows that it goes."""
         await self.cluster.delete(kind, namespace, name)
+        known = self.find(kind, name) if namespace == self.namespace and kind in WATCHED else None
+        if known is None:
+            return
+
+        def goes() -> bool:
+            there = self.find(kind, name)
+            if there is None or there["metadata"]["uid"] != known["metadata"]["uid"]:
+                return True
+            return "deletionTimestamp" in there["metadata"]
+
+        await self.until(goes)
 
     async def delete_pod(self, name: str) -> None:
         """Delete a pod."""
