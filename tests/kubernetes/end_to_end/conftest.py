@@ -82,6 +82,7 @@ def operator(target: Target, pytestconfig: pytest.Config) -> Iterator[Operating 
         # Nobody else is to lead, so that one that is killed is followed at once.
         options = ("--scheduler=volcano", "--no-leader-elect", *context)
         operating = Operating(lambda: begin(*options), begin(*options))
+        operating.process.says("probes and metrics at")  # from then on it ends as it is told
         asyncio.run(wait_for_queue(target))
         yield operating
         assert operating.process.end() == 0

@@ -78,7 +78,7 @@ def made(
         assert job
         return stored_objects(world, job)
 
-    return tell_together(request, target, story, obstacle)
+    return tell_together(request, target, story, obstacle, runs_pods=False)
 
 
 @pytest.mark.timeout(300)  # the first test has the others made too

@@ -34,12 +34,16 @@ def tell_together(
     target: Target,
     story: Callable[[World, str], Awaitable[T]],
     obstacle: Callable[[str, Target], str] = lambda name, target: "",
+    *,
+    runs_pods: bool = True,
 ) -> Told[T]:
     """Tell the story of each test of the file that is asked for and has a parameter ``name``.
 
-    Those with an obstacle are left out: their tests skip.
+    Those with an obstacle are left out: their tests skip. Where stories ``runs_pods``, all do on a
+    cluster whose nodes are somebody else's.
     """
-    target.require_nodes()
+    if runs_pods:
+        target.require_nodes()
     here = [item for item in request.session.items if item.path == request.path]
     parameters = [getattr(item, "callspec", None) for item in here]
     names = [one.params["name"] for one in parameters if one and "name" in one.params]
