@@ -42,7 +42,7 @@ class InTheWay(Exception):
     """Something keeps a Job from going on. ``obstacle`` is the object, if it is one."""
 
     def __init__(self, trouble: Trouble, obstacle: tuple[Kind, str, str] | None = None) -> None:
-        super().__init__(trouble.message)
+        super().__init__(trouble.told)
         self.trouble = trouble
         self.obstacle = obstacle
 

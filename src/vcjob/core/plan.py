@@ -195,10 +195,11 @@ def _explain_restart(
     asked = waits and _group_phase(draft, around.group) == "Pending"  # the room went to others
     why = blocked or (unschedulable(draft, around.group) if asked else None)
     if why:
-        state, clause = draft.job.status.state, cannot_go_on(why.message)
-        if why.event and not (state.reason == why.reason and state.message.endswith(clause)):
-            draft.tell(why.event, why.reason, why.message)
-        draft.reason, draft.end = why.reason, clause
+        state = draft.job.status.state
+        is_told = state.reason == why.reason and cannot_go_on(why.message) in state.message
+        if why.event and not is_told:
+            draft.tell(why.event, why.reason, why.told)
+        draft.reason, draft.end = why.reason, cannot_go_on(why.told)
         return
     if draft.reason not in _ACTIONS:  # something stood in the way until now
         draft.reason = str(Action.RESUME_JOB) if draft.state.resumed else str(Phase.RESTARTING)
@@ -211,7 +212,7 @@ _ACTIONS = frozenset(map(str, Action))
 def _tell(draft: Draft, why: Trouble) -> None:
     state = draft.job.status.state
     if why.event and not why.is_told_by(state.reason, state.message):
-        draft.tell(why.event, why.reason, why.message)
+        draft.tell(why.event, why.reason, why.told)
     draft.reason, draft.message = why.reason, why.sentence
 
 

@@ -25,22 +25,29 @@ MALFORMED = "Malformed"
 class Trouble(msgspec.Struct, frozen=True):
     """A reason in one word and a sentence, and the type of the Event it becomes ("" for none).
 
-    ``standing`` goes on with the sentence in the status: how many pods, for example. It changes
-    with each pod, so that no Event is made of it.
+    ``passing`` goes on with the sentence: what is left of a machine, for example. The Event has it
+    as it was then, but no new one is made when it changes. ``standing`` goes on in the status
+    only: how many pods, for example.
     """
 
     reason: str
     message: str
     event: str = "Warning"
+    passing: str = ""
     standing: str = ""
+
+    @property
+    def told(self) -> str:
+        """What the Event says."""
+        return self.message + self.passing
 
     @property
     def sentence(self) -> str:
         """The whole of it."""
-        return self.message + self.standing
+        return self.told + self.standing
 
     def is_told_by(self, reason: str, message: str) -> bool:
-        """Whether a status with this reason and message says so already, whatever the standing."""
+        """Whether a status with this reason and message says so already, with other numbers."""
         rest = message.removeprefix(self.message)
         same = message.startswith(self.message) and (not rest or rest.startswith(_BREAKS))
         return reason == self.reason and same
@@ -83,11 +90,15 @@ def waiting_reason(
     if waiting:
         why = "; ".join([*order, *([_beyond_minimum(held)] if held else [])])
         standing.insert(0, readiness(draft, waiting))
-        return Trouble("DependsOn", why, "Normal", _after("; ", standing))
+        return Trouble("DependsOn", why, "Normal", standing=_after("; ", standing))
     if held:
-        return Trouble("MinimumFirst", _beyond_minimum(held), "Normal", _after("; ", standing))
+        return Trouble(
+            "MinimumFirst", _beyond_minimum(held), "Normal", standing=_after("; ", standing)
+        )
     if standing:
-        return Trouble("PodsNotRunning", "waiting for pods to run", "", _after(": ", standing))
+        return Trouble(
+            "PodsNotRunning", "waiting for pods to run", "", standing=_after(": ", standing)
+        )
     return None
 
 
@@ -148,9 +159,11 @@ def unschedulable(draft: Draft, group: Object | None) -> Trouble | None:
         return None
     kind, reason = condition.get("type", "").lower(), condition.get("reason") or ""
     why = _UID.sub("", condition.get("message") or reason or "no reason given")
-    cure = f"; {_CURES[reason]}" if reason in _CURES else ""
-    name = draft.job.metadata.name
-    return Trouble("PodGroupPending", f"PodGroup of {name} is {kind}: {why}{cure}")
+    waits = f"PodGroup of {draft.job.metadata.name} is {kind}"
+    if reason in _CURES:
+        return Trouble("PodGroupPending", f"{waits}: {why}; {_CURES[reason]}")
+    # What is left of machine and queue changes with each pod of others that comes or goes.
+    return Trouble("PodGroupPending", waits, passing=f": {why}")
 
 
 _UID = re.compile(r"-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")

@@ -68,8 +68,8 @@ def taken_name(
         whose = f"the deleted Job {owner['name']}"
         if owner["name"] == job:
             whose = "a deleted Job of the same name"
-        message = f"{kind} {name} is left over from {whose}: waiting until it is gone"
-        return Trouble("WaitingForLeftovers", message)
+        message = f"waiting until nothing is left over from {whose}"
+        return Trouble("WaitingForLeftovers", message, passing=f": {kind} {name} is still there")
     if leaving:
         message = f"{kind} {name} is being deleted: waiting until it is gone"
         return Trouble("WaitingForLeftovers", message)

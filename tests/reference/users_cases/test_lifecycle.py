@@ -481,6 +481,33 @@ def test_p100_what_the_gang_waits_for_is_told_with_its_numbers() -> None:
     simulated(story)
 
 
+def test_p100_what_is_left_meanwhile_makes_no_event_each_time_that_it_changes() -> None:
+    async def story(world: Simulation) -> None:
+        await world.create_job(job(policies=policy("PodFailed", "RestartJob")))
+        for attempt in (1, 2):
+            for left in ("0", "1", "2"):
+                await world.settle()
+                condition = {
+                    "type": "Unschedulable",
+                    "status": "True",
+                    "reason": "NotEnoughResources",
+                    "message": f"lc needs cpu 4 to start; this machine has cpu {left} left",
+                }
+                await world.admit("Pending", [condition])
+                await world.settle()
+                state = (await world.status("lc"))["state"]
+                assert state["message"].endswith(f"this machine has cpu {left} left")
+            told = [one for one in await world.events() if one["reason"] == "PodGroupPending"]
+            assert [one["message"].endswith("cpu 0 left") for one in told] == [True]
+            assert told[0]["count"] == attempt
+            await world.admit()
+            await world.settle()
+            await world.run_pending()
+            await world.end_pod("lc-worker-0", exit_code=1)
+
+    simulated(story)
+
+
 def test_p105_pods_of_a_job_that_ended_stay_unless_a_time_to_live_is_given() -> None:
     async def story(world: Simulation) -> None:
         await world.run_job(job())

@@ -82,7 +82,7 @@ def test_what_the_scheduler_says(
     conditions: list[tuple[str, str, str, str]], message: str | None
 ) -> None:
     why = unschedulable(draft(), group(*conditions))
-    assert (why.message if why else None) == message
+    assert (why.sentence if why else None) == message
     if message is None:  # then it is told that the queue is waited for, which makes no Event
         queue = 'waiting to be admitted by the queue "default"'
         assert told(draft(), group(*conditions), admitted=False) == ("WaitingForQueue", queue, "")
@@ -108,7 +108,9 @@ def test_a_gang_that_waits_is_told_what_helps_and_podgroups_are_called_like_thei
     full["status"]["conditions"][0]["reason"] = reason
     why = unschedulable(draft(), full)
     assert why
-    assert why.message == f"PodGroup of j is unschedulable: j is behind k-8{cure}"
+    assert why.told == f"PodGroup of j is unschedulable: j is behind k-8{cure}"
+    later = "PodGroup of j is unschedulable: j is behind l"
+    assert why.is_told_by(why.reason, later) is not bool(cure), "what passes makes no new Event"
 
 
 def test_a_job_without_replicas_says_that_nothing_will_happen() -> None:
@@ -134,7 +136,7 @@ def test_tasks_that_wait_for_others_are_named_with_those() -> None:
     numbers = "0 of 1 pods of a are ready; 0 of 3 pods have started; not yet 1 of task a"
     for phase in ("Pending", "Running"):
         why = waiting_reason(draft(tasks=tasks, phase=phase), None, waiting, admitted=True)
-        assert why == Trouble("DependsOn", message, "Normal", f"; {numbers}")
+        assert why == Trouble("DependsOn", message, "Normal", standing=f"; {numbers}")
 
 
 TASKS = [{"name": "a", "replicas": 3}, {"name": "b", "replicas": 2}]
@@ -242,9 +244,11 @@ def test_pods_that_are_held_back_are_told_with_their_numbers() -> None:
     started = "0 of 5 pods have started"
     tasks: Any = [{"name": "w", "replicas": 5}]
     why = waiting_reason(draft(tasks=tasks, phase="Running"), None, NOBODY, held, admitted=True)
-    assert why == Trouble("MinimumFirst", beyond, "Normal", f"; {started}")
+    assert why == Trouble("MinimumFirst", beyond, "Normal", standing=f"; {started}")
     tasks.append({"name": "late", "replicas": 0, "dependsOn": {"name": ["w"]}})
     late = frozenset({"late"})
     why = waiting_reason(draft(tasks=tasks, phase="Running"), None, late, held, admitted=True)
     message = f"task late waits until w is ready; {beyond}"
-    assert why == Trouble("DependsOn", message, "Normal", f"; {started}; not yet 3 of task w")
+    assert why == Trouble(
+        "DependsOn", message, "Normal", standing=f"; {started}; not yet 3 of task w"
+    )

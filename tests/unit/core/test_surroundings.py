@@ -59,7 +59,7 @@ def test_pods_of_a_job_that_cannot_be_read_stay() -> None:
     [
         ({}, False, "NameTaken", "Pod a-b-0 exists and does not belong to this Job: delete or"),
         ("a", False, "NameTaken", "Pod a-b-0 belongs to the Job a: delete that, or give the Job"),
-        ("a", True, "WaitingForLeftovers", "Pod a-b-0 is left over from the deleted Job a: wait"),
+        ("a", True, "WaitingForLeftovers", "left over from the deleted Job a: Pod a-b-0"),
         ("a-b", True, "WaitingForLeftovers", "left over from a deleted Job of the same name"),
     ],
 )
@@ -69,7 +69,7 @@ def test_whose_a_taken_name_is_and_what_to_do_about_it(
     reference = {"kind": "Job", "name": owner} if owner else {}
     trouble = taken_name(POD, "a-b-0", reference, "a-b", left_over=left_over, leaving=False)
     assert trouble.reason == reason
-    assert says in trouble.message
+    assert says in trouble.told
 
 
 def test_nobody_is_asked_to_delete_what_is_being_deleted() -> None:
