@@ -36,7 +36,7 @@ QUICK = ("--leader-elect-lease-duration=1s", "--leader-elect-renew-deadline=0.7s
          "--leader-elect-retry-period=0.2s")  # fmt: skip
 """Terms of the Lease with which a test need not wait long."""
 _PATIENCE = 40.0
-_PORT = re.compile(r"probes and metrics at 127\.0\.0\.1:(\d+)")
+_PORT = re.compile(r"probes and metrics at (?:127\.0\.0\.1:|port )(\d+)")
 
 
 def job(name: str, replicas: int = 2, **spec: Any) -> Object:

@@ -13,8 +13,8 @@ import pytest
 import yaml
 from cli_runs import environment, run
 from end_to_end.facts import Facts, ask, of_engine
-from end_to_end.operating import Operating, Webhook, webhook_of_tests
-from end_to_end.target import Target, install_definitions, wait_for_queue
+from end_to_end.operating import Operating, Webhook, wait_until_ready, webhook_of_tests
+from end_to_end.target import Target, install_definitions
 from operators import operators
 
 FACTS = pytest.StashKey[Facts]()
@@ -82,8 +82,7 @@ def operator(target: Target, pytestconfig: pytest.Config) -> Iterator[Operating 
         # Nobody else is to lead, so that one that is killed is followed at once.
         options = ("--scheduler=volcano", "--no-leader-elect", *context)
         operating = Operating(lambda: begin(*options), begin(*options))
-        operating.process.says("probes and metrics at")  # from then on it ends as it is told
-        asyncio.run(wait_for_queue(target))
+        wait_until_ready(operating.process)
         yield operating
         assert operating.process.end() == 0
 

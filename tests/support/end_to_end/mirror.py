@@ -24,7 +24,9 @@ T = TypeVar("T")
 WATCHED = (JOB, POD, POD_GROUP, SERVICE, CONFIG_MAP, NETWORK_POLICY, SECRET,
            PERSISTENT_VOLUME_CLAIM, EVENT)  # fmt: skip
 PATIENCE_SECONDS = 20.0
-_IN_EVERY_NAMESPACE = frozenset({"kube-root-ca.crt"})
+_IN_EVERY_NAMESPACE = frozenset(
+    {"kube-root-ca.crt", "openshift-service-ca.crt", "istio-ca-root-cert"}
+)
 _PAUSE_SECONDS = 0.5
 """Before a watch that broke is taken up again."""
 

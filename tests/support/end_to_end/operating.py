@@ -6,11 +6,11 @@ import re
 import signal
 import ssl
 import time
-import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from vcjob.controller.certificates import make_certificate
 
 _PORTS = re.compile(r"reviews at port (\d+), probes and metrics at port (\d+)")
 _PATIENCE_SECONDS = 30.0
+_PAUSE_SECONDS = 0.05
 
 
 @dataclass
@@ -102,7 +103,7 @@ def webhook_of_tests(target: Target, directory: Path) -> Iterator[Webhook]:
     try:
         found = _PORTS.search(process.says("reviews at port"))
         assert found
-        _wait_until_ready(int(found[2]))
+        wait_until_ready(process)
         trusted = ssl.create_default_context(cadata=made.authority.decode())
         yield Webhook(int(found[1]), trusted)
     finally:
@@ -111,14 +112,14 @@ def webhook_of_tests(target: Target, directory: Path) -> Iterator[Webhook]:
         process.process.stderr.close()
 
 
-def _wait_until_ready(port: int) -> None:
+def wait_until_ready(process: Operator) -> None:
+    """Wait until a process can do its work; fails with what it lacks."""
     deadline = time.monotonic() + _PATIENCE_SECONDS
     while True:
-        try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=5):
-                return
-        except urllib.error.HTTPError as error:
-            with error:
-                if time.monotonic() > deadline:
-                    raise TimeoutError(error.read().decode()) from error
-        time.sleep(0.05)
+        if process.process.poll() is not None:
+            raise AssertionError("it has ended: " + "\n".join(process.log))
+        code, said = process.ask("/readyz")
+        if code == HTTPStatus.OK:
+            return
+        assert time.monotonic() < deadline, said
+        time.sleep(_PAUSE_SECONDS)

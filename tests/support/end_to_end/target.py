@@ -11,7 +11,7 @@ import pytest
 from end_to_end.facts import Facts
 from end_to_end.recording import write
 from end_to_end.world import World
-from vcjob.api.kinds import CUSTOM_RESOURCE_DEFINITION, QUEUE, Kind, find_kind
+from vcjob.api.kinds import CUSTOM_RESOURCE_DEFINITION, Kind, find_kind
 from vcjob.api.types import Object
 from vcjob.cli.following import changes
 from vcjob.controller.cluster import AlreadyExists, Unavailable
@@ -24,7 +24,6 @@ Story = Callable[[World], Awaitable[T]]
 """What a test has happen in a namespace of its own."""
 
 _STORY_SECONDS = 45.0
-_QUEUE_SECONDS = 30.0
 _DEFINITION_SECONDS = 60.0
 _PAUSE_SECONDS = 0.2
 
@@ -123,11 +122,3 @@ async def _until_served(cluster: KubernetesCluster, kind: Kind | None) -> None:
             await asyncio.sleep(_PAUSE_SECONDS)
         else:
             return
-
-
-async def wait_for_queue(target: Target) -> None:
-    """Wait until there is the Queue that every Job is in which names none."""
-    async with target.cluster() as cluster, asyncio.timeout(_QUEUE_SECONDS):
-        async for _, queue in changes(cluster, QUEUE):
-            if queue["metadata"]["name"] == "default":
-                return
