@@ -140,7 +140,10 @@ def _overdue(timer: Timer, job: str, index: int, facts: PodFacts | None) -> str:
     if timer.event == Event.TASK_COMPLETED:
         return f"{over} task {timer.task}"
     how = how_ended(facts) if facts and not facts.evicted else ""
-    return f"{over} pod {pod}{', which ended' if how else ''}{how}"
+    if not facts or not how:
+        return f"{over} pod {pod}"
+    what = "which" if facts.ended else "whose container"
+    return f"{over} pod {pod}, {what} ended{how}"
 
 
 def _still(draft: Draft, timer: Timer) -> IndexSet:

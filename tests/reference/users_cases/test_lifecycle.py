@@ -342,7 +342,13 @@ def test_p70_scaling_down_evicts_nobody() -> None:
     simulated(story)
 
 
-@pytest.mark.parametrize("happens", [_fail, _evict])
+async def _end(world: Simulation) -> None:
+    """Both pods end, so that the Job would, too."""
+    await _fail(world)
+    await world.end_pod("lc-worker-1")
+
+
+@pytest.mark.parametrize("happens", [_fail, _evict, _end])
 def test_p72_what_happened_while_no_controller_ran_is_acted_on(happens: Any) -> None:
     async def story(world: Simulation) -> None:
         await world.run_job(job(policies=policy("*", "RestartJob")))
@@ -529,6 +535,72 @@ def test_p105_a_time_to_live_takes_the_job_and_all_of_it_away() -> None:
         await world.advance(2)
         assert not await world.exists(JOB, "lc")
         assert await world.pod_names() == []
+
+    simulated(story)
+
+
+async def _lose_the_group(world: Simulation) -> None:
+    await world.admit("Unknown")
+
+
+async def _stay_pending(world: Simulation) -> None:
+    await world.run_pod("lc-worker-1")
+    await world.run_pod("lc-ps-0")
+
+
+HAPPENS = {
+    "PodFailed": _fail, "exitCode": _fail, "PodEvicted": _evict, "TaskFailed": _restart_often,
+    "PodPending": _stay_pending, "TaskCompleted": _complete, "Unknown": _lose_the_group,
+}  # fmt: skip
+STOPS = {"AbortJob": "Aborted", "CompleteJob": "Completed", "TerminateJob": "Terminated"}
+WORKERS = {"lc-worker-0", "lc-worker-1"}
+
+
+def _replaced(event: str, action: str) -> set[str]:
+    """Whom a restart of some pods concerns, as the table in docs/lifecycle.md says."""
+    if event == "Unknown":
+        return set()
+    the_pod = "lc-worker-1" if event == "TaskCompleted" else "lc-worker-0"
+    return {the_pod} if action == "RestartPod" else WORKERS
+
+
+@pytest.mark.parametrize("timeout", [None, "30s"])
+@pytest.mark.parametrize("action", ACTIONS)
+@pytest.mark.parametrize("event", HAPPENS)
+def test_p66_each_action_means_after_each_event_what_the_table_says(
+    event: str, action: str, timeout: str | None
+) -> None:
+    async def story(world: Simulation) -> None:
+        asked: Object = {"exitCode": 1} if event == "exitCode" else {"event": event}
+        asked |= {"action": action} | ({"timeout": timeout} if timeout else {})
+        worker = task(partitionPolicy={"totalPartitions": 1, "partitionSize": 2})
+        await world.create_job(job(worker, task("ps", 1), policies=[asked]))
+        await world.settle()
+        await world.admit()
+        await world.settle()
+        if event != "PodPending":
+            await world.run_all()
+        await HAPPENS[event](world)
+        await world.settle()
+        if timeout:
+            await world.advance(31)
+        acts = bool(timeout) or event != "PodPending"
+        status = await world.status("lc")
+        seen = status["state"]["phase"], status.get("retryCount", 0), status.get("version", 0)
+        if action in STOPS and acts:
+            assert seen == (STOPS[action], 0, 1)
+        elif action == "RestartJob" and acts:
+            assert seen == ("Restarting", 1, 1)
+            assert await world.pod_names() == []
+        else:
+            assert await world.pod_names() == ["lc-ps-0", "lc-worker-0", "lc-worker-1"]
+            whom = _replaced(event, action) if action.startswith("Restart") and acts else set()
+            newer = {
+                pod["metadata"]["name"]
+                for pod in await world.pods()
+                if pod["metadata"]["annotations"]["volcano.sh/job-retry-count"] == "1"
+            }
+            assert (newer, seen[1:]) == (whom, (int(bool(whom)), 0))
 
     simulated(story)
 

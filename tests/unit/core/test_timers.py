@@ -92,6 +92,9 @@ def test_of_two_that_are_due_the_first_restart_takes_the_others_reason_away() ->
         ("PodFailed", pod(0, FAILED, exit_codes=(7,)),
          "the timeout of the policy for PodFailed is over for pod lc-w-0, "
          "which ended with exit code 7"),
+        ("TaskFailed", pod(0, RUNNING, exit_codes=(7,), restarts=3),
+         "the timeout of the policy for TaskFailed is over for pod lc-w-0, "
+         "whose container ended with exit code 7"),
         ("PodEvicted", pod(0, FAILED, exit_codes=(7,), evicted=True),
          "the timeout of the policy for PodEvicted is over for pod lc-w-0"),
         ("TaskCompleted", pod(0, PodPhase.SUCCEEDED),
