@@ -7,6 +7,8 @@ again and again.
 import logging
 from collections.abc import Iterable
 
+_UNKNOWN = "not known yet: whoever was asked has not answered so far"
+
 _log = logging.getLogger(__name__)
 
 
@@ -23,7 +25,7 @@ class Readiness:
 
     def __init__(self, order: Iterable[str] = (), *, expected: Iterable[str] = ()) -> None:
         self._order = tuple(order)
-        self._wrong: dict[str, str] = dict.fromkeys(expected, "not known yet")
+        self._wrong: dict[str, str] = dict.fromkeys(expected, _UNKNOWN)
         self._notes: dict[str, str] = {}
         self.doing = ""
 

@@ -151,8 +151,9 @@ class SchedulerChoice:
         if self._wanted == GangScheduling.VOLCANO and holding in _GONE:
             return (
                 f", but nobody renews the Lease {self._shown}: no Job starts before Volcano's "
-                "scheduler works. Without it say --scheduler auto or builtin; with leader election "
-                "turned off it cannot be seen"
+                "scheduler works. Without it say --scheduler builtin, to vcjob manifests too: its "
+                "roles then have the rights for that. With leader election turned off Volcano's "
+                "scheduler cannot be seen"
             )
         return ""
 

@@ -16,7 +16,7 @@ def test_what_is_wrong_is_a_line_each_in_the_order_given_and_notes_follow() -> N
         "not ready",
         "server: nothing answers",
         "queue: there is no Queue default",
-        "certificate: not known yet",
+        "certificate: not known yet: whoever was asked has not answered so far",
         "scheduler: builtin",
     ]
 
