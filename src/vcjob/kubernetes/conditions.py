@@ -11,6 +11,7 @@ class Condition(StrEnum):
     RIGHTS = "rights"
     SECRETS = "secrets"
     QUEUES = "queues"
+    EVENTS = "events"
     VOLCANO = "volcano"
     SCHEDULER = "scheduler"
     LEASE = "lease"

@@ -162,6 +162,7 @@ def sentence(denied: Iterable[Question]) -> str:
 _DISPENSABLE = (
     (Feature.KEYS, Condition.SECRETS, "Jobs with the plugin ssh wait"),
     (Feature.QUEUE_STATES, Condition.QUEUES, "Queues are not opened, closed or counted"),
+    (Feature.EVENTS, Condition.EVENTS, "what happens is told by no Events"),
 )
 """Without which rights the operator works all the same, and what it then does not."""
 

@@ -240,6 +240,8 @@ def test_a_namespace_that_is_closed_keeps_no_other_waiting(
         ({("patch", "queues")},
          "queues: we may not patch queues.scheduling.volcano.sh/status; patch "
          "queues.scheduling.volcano.sh: Queues are not opened, closed or counted"),
+        ({("create", "events")},
+         "events: we may not create events: what happens is told by no Events"),
     ],
 )  # fmt: skip
 def test_what_is_dispensable_is_missed_by_an_operator_that_works(
