@@ -2,8 +2,6 @@
 
 import asyncio
 import contextlib
-import errno
-import os
 
 import click
 import msgspec
@@ -14,6 +12,7 @@ from vcjob.cli.exit_codes import ExitCode
 from vcjob.cli.selection import Reference, ReferenceType, find_pod
 from vcjob.cli.target import Target, on_target
 from vcjob.controller.cluster import ClusterError, NotFound
+from vcjob.controller.os_errors import words_of
 
 _HIGHEST_PORT = 65535
 
@@ -113,9 +112,7 @@ async def _listen(
     try:
         return await asyncio.start_server(carry, address, local)
     except OSError as error:
-        # asyncio writes the address into strerror; getaddrinfo has numbers of its own.
-        known = error.errno in errno.errorcode
-        why = os.strerror(error.errno or 0) if known else error.strerror or error
         raise click.UsageError(
-            f"cannot listen on {address}:{local}: {why}; choose another port: LOCAL:PORT"
+            f"cannot listen on {address}:{local}: {words_of(error)}; "
+            "choose another port: LOCAL:PORT"
         ) from error

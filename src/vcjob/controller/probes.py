@@ -15,6 +15,7 @@ from aiohttp import web
 from vcjob.api.errors import VcjobError
 from vcjob.controller.connections import Connections, save_memory_of_tls
 from vcjob.controller.http_log import http_log
+from vcjob.controller.os_errors import words_of
 from vcjob.controller.readiness import Readiness
 
 Address = tuple[str, int]
@@ -152,7 +153,7 @@ async def listening(
             )
         except OSError as error:
             raise AddressInUse(
-                f"{host or '*'}:{port} cannot be listened at: {error.strerror or error}; "
+                f"{host or '*'}:{port} cannot be listened at: {words_of(error)}; "
                 f"name another with {flag}"
             ) from error
         try:

@@ -1,8 +1,6 @@
 """What can go wrong on the way to a server and back: aiohttp's errors as ours."""
 
 import contextlib
-import errno
-import os
 import ssl
 from collections.abc import Callable, Iterator
 from urllib.parse import urlsplit
@@ -10,6 +8,7 @@ from urllib.parse import urlsplit
 import aiohttp
 
 from vcjob.controller.cluster import Unavailable
+from vcjob.controller.os_errors import words_of
 from vcjob.kubernetes.errors import Asked, KubeconfigError, NotTrusted, Unreachable
 from vcjob.kubernetes.routes import proxy_of
 from vcjob.kubernetes.server import Server
@@ -77,8 +76,6 @@ def _why(error: BaseException | None) -> str:
         return error.verify_message.rstrip(".")
     if isinstance(error, ssl.SSLError):
         return (error.reason or str(error)).lower().replace("_", " ")
-    if isinstance(error, OSError) and error.errno and error.errno in errno.errorcode:
-        return os.strerror(error.errno).lower()  # asyncio puts an address where this should stand
-    if isinstance(error, OSError) and error.strerror:
-        return error.strerror.lower()
+    if isinstance(error, OSError) and error.errno:
+        return words_of(error).lower()
     return str(error) or type(error).__name__

@@ -22,6 +22,7 @@ from vcjob import __version__
 from vcjob.api.errors import VcjobError
 from vcjob.api.kinds import Kind
 from vcjob.api.types import Object
+from vcjob.controller.os_errors import words_of
 from vcjob.local.apiserver.core_defaults import with_defaults
 from vcjob.local.apiserver.server import ApiServer, serve
 from vcjob.local.disk.database import Database
@@ -180,7 +181,7 @@ async def _open(
             if error.errno == errno.EADDRINUSE and port and not options.port:
                 continue
             raise PortTaken(
-                f"cannot listen on {options.host} port {port}: {os.strerror(error.errno or 0)}; "
+                f"cannot listen on {options.host} port {port}: {words_of(error)}; "
                 "choose another one with --listen"
             ) from error
         write_private(remembered, str(found).encode())
