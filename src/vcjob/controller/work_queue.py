@@ -26,7 +26,7 @@ class WorkQueue(Generic[K]):
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self._waiting: dict[K, None] = {}
+        self._waiting: dict[K, float] = {}
         self._working: set[K] = set()
         self._again: set[K] = set()
         self._later: list[tuple[float, int, K]] = []
@@ -39,12 +39,19 @@ class WorkQueue(Generic[K]):
         """How many keys wait or are being worked on (not those for later)."""
         return len(self._waiting) + len(self._working)
 
+    @property
+    def longest_wait(self) -> float:
+        """How long (s) the key has waited that no worker has had for the longest time; 0 if none
+        waits."""
+        since = next(iter(self._waiting.values()), None)
+        return 0.0 if since is None else max(self._clock() - since, 0.0)
+
     def add(self, key: K) -> None:
         """Have a key looked at."""
         if key in self._working:
             self._again.add(key)
         else:
-            self._waiting[key] = None
+            self._waiting.setdefault(key, self._clock())
             self._filled.set()
 
     def add_at(self, key: K, when: float) -> None:

@@ -43,3 +43,8 @@ class Controllers:
     def waiting(self) -> int:
         """How many Jobs wait to be looked at, or are."""
         return sum(len(controller.queue) for _, controller in self)
+
+    @property
+    def longest_wait(self) -> float:
+        """How long (s) the Job has waited that waits longest to be looked at; 0 if none waits."""
+        return max((controller.queue.longest_wait for _, controller in self), default=0.0)

@@ -134,7 +134,7 @@ class Operator:
         working.on_call = self._called
         if options.leader_elect:
             working.may_write = lambda: self._leader.may_write
-        metrics.watch_jobs(self._jobs, self._waiting)
+        metrics.watch_jobs(self._jobs, self._waiting, self._longest_wait)
         metrics.watch_queues(self._queue_counts)
 
     async def run(self) -> None:
@@ -280,6 +280,9 @@ class Operator:
 
     def _waiting(self) -> int:
         return self._controllers.waiting if self._controllers else 0
+
+    def _longest_wait(self) -> float:
+        return self._controllers.longest_wait if self._controllers else 0.0
 
 
 def _tell(readiness: Readiness, condition: Condition, wrong: str) -> None:

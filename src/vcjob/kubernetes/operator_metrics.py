@@ -118,9 +118,15 @@ class OperatorMetrics:
         """Jobs are no longer looked at here: which of them go nobody will tell."""
         self._starting.clear()
 
-    def watch_jobs(self, jobs: "Callable[[], Iterable[Job]]", queue: Callable[[], int]) -> None:
-        """Count ``jobs`` and the keys that wait in the work queue whenever somebody asks."""
-        self.registry.register(_Jobs(jobs, queue))
+    def watch_jobs(
+        self,
+        jobs: "Callable[[], Iterable[Job]]",
+        queue: Callable[[], int],
+        wait: Callable[[], float],
+    ) -> None:
+        """Count ``jobs`` and the keys in the work queue, and show how long (s) the oldest of those
+        has waited, whenever somebody asks."""
+        self.registry.register(_Jobs(jobs, queue, wait))
 
     def watch_queues(self, counts: "Callable[[], Iterable[tuple[str, Mapping[str, int]]]]") -> None:
         """Show PodGroups by Queue and phase whenever somebody asks."""
@@ -142,9 +148,15 @@ class _Start(msgspec.Struct):
 
 
 class _Jobs(Collector):
-    def __init__(self, jobs: "Callable[[], Iterable[Job]]", queue: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        jobs: "Callable[[], Iterable[Job]]",
+        queue: Callable[[], int],
+        wait: Callable[[], float],
+    ) -> None:
         self._jobs = jobs
         self._queue = queue
+        self._wait = wait
 
     def collect(self) -> Iterable[Metric]:
         phases: Count[str] = Count()
@@ -167,6 +179,11 @@ class _Jobs(Collector):
         yield shown
         yield GaugeMetricFamily(
             "vcjob_queue_depth", "Jobs that wait to be looked at, or are.", self._queue()
+        )
+        yield GaugeMetricFamily(
+            "vcjob_queue_longest_wait_seconds",
+            "How long the Job has waited that waits longest to be looked at.",
+            self._wait(),
         )
         yield from ends.values()
 

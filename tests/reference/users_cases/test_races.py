@@ -285,7 +285,7 @@ def test_a_template_of_an_impossible_shape_is_told_and_the_job_can_be_terminated
 @pytest.mark.timeout(120)
 def test_p93_no_job_of_many_is_forgotten() -> None:
     async def story(world: Simulation) -> None:
-        names = [f"lc-{number}" for number in range(200)]
+        names = [f"lc-{number}" for number in range(1000)]
         for name in names:
             await world.create_job(job(name))
         await world.settle()

@@ -38,6 +38,22 @@ def test_keys_come_in_the_order_in_which_they_were_added_each_once() -> None:
     assert drain(work) == ["a", "b", "c"]
 
 
+def test_the_longest_wait_is_that_of_the_key_that_was_added_first_until_a_worker_has_it() -> None:
+    time = Time()
+    work = queue(time)
+    assert work.longest_wait == 0
+    work.add("a")
+    time.now = 2.0
+    work.add("b")
+    work.add("a")
+    time.now = 5.0
+    assert work.longest_wait == 5
+    work.take()
+    assert work.longest_wait == 3
+    work.take()
+    assert work.longest_wait == 0
+
+
 def test_a_key_that_is_worked_on_is_given_to_nobody_else_and_comes_back_at_the_end() -> None:
     work = queue()
     work.add("a")

@@ -104,10 +104,11 @@ def test_a_job_that_went_is_forgotten(forget: Callable[[OperatorMetrics], None])
 def test_jobs_are_counted_by_phase_and_those_at_their_end_under_volcano_s_names_too() -> None:
     metrics = OperatorMetrics(Clock())
     there = [job("a", "Running"), job("b", "Completed"), job("c", "Failed"), job("d", "")]
-    metrics.watch_jobs(lambda: there, lambda: 7)
+    metrics.watch_jobs(lambda: there, lambda: 7, lambda: 2.5)
     assert value(metrics, 'vcjob_jobs{phase="Running"}') == 1
     assert value(metrics, 'vcjob_jobs{phase="Pending"}') == 1
     assert value(metrics, "vcjob_queue_depth") == 7
+    assert value(metrics, "vcjob_queue_longest_wait_seconds") == 2.5
     labels = '{job_name="ml/%s",queue_name="q"}'
     assert value(metrics, f"volcano_job_completed_phase_count{labels % 'b'}") == 1
     assert value(metrics, f"volcano_job_failed_phase_count{labels % 'c'}") == 1
