@@ -247,6 +247,26 @@ def test_pods_of_a_killed_engine_have_failed_with_a_reason(service: Service) -> 
     assert status["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 137
 
 
+def test_a_pod_that_waits_for_a_config_map_outlives_a_killed_engine(service: Service) -> None:
+    service.start()
+    waits = pod(("sh", "-c", 'test "$answer" = 42'))
+    waits["spec"]["containers"][0]["envFrom"] = [{"configMapRef": {"name": "late"}}]
+    before = service.create(POD, {"metadata": {"name": "alone"}, **waits})
+    service.until(POD, "alone", lacks_a_config_map)
+    service.kill()
+    service.start()
+    service.until(POD, "alone", lacks_a_config_map)
+    service.create(CONFIG_MAP, {"metadata": {"name": "late"}, "data": {"answer": "42"}})
+    after = service.until(POD, "alone", phase("Succeeded"))
+    assert after["metadata"]["uid"] == before["metadata"]["uid"]
+
+
+def lacks_a_config_map(waiting: Object) -> bool:
+    containers = (waiting.get("status") or {}).get("containerStatuses") or ()
+    reasons = {one["state"].get("waiting", {}).get("reason") for one in containers}
+    return reasons == {"CreateContainerConfigError"}
+
+
 def test_stopped_it_gives_pods_their_grace(service: Service) -> None:
     service.start()
     service.create(POD, {"metadata": {"name": "alone"}, **pod(WAITS)})

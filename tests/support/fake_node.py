@@ -183,6 +183,19 @@ class Scene:
         return [(event["reason"], event["message"]) for event in found]
 
 
+def statuses_at_starts(stage: Scene) -> list[Object]:
+    """What is written of the pod whenever the node is told to start a container of it."""
+    seen: list[Object] = []
+    start = stage.node.start_container
+
+    async def noted(*arguments: Any) -> None:
+        seen.append((await stage.pod())["status"])
+        await start(*arguments)
+
+    stage.node.start_container = noted  # type: ignore[method-assign]
+    return seen
+
+
 Story = Callable[[Scene], Awaitable[None]]
 
 

@@ -16,7 +16,15 @@ from vcjob.api.types import Object
 from vcjob.local.agent.full_disk import with_room
 from vcjob.local.agent.hooks import hook_of, run_hook
 from vcjob.local.agent.inside import Inside
-from vcjob.local.agent.podphase import ContainerFacts, Running, Terminated, Waiting
+from vcjob.local.agent.podphase import (
+    CONFIG_ERROR,
+    CREATE_ERROR,
+    ContainerFacts,
+    Running,
+    Terminated,
+    Waiting,
+    is_lacking,
+)
 from vcjob.local.agent.probes import Failed, Prober, Watch
 from vcjob.local.agent.process import Process, open_streams, request_start
 from vcjob.local.agent.restarts import BackOff, restarts, role_of
@@ -56,6 +64,9 @@ class OfPod(Protocol):
 
     def changed(self) -> None:
         """The facts of a container changed: write status soon."""
+
+    async def write_status(self) -> None:
+        """Return when the status is written as it is now."""
 
     def ended(self) -> None:
         """A container has ended for good."""
@@ -215,16 +226,22 @@ class ContainerLife:
         told = ""
         while True:
             try:
-                return self._of_pod.start_of(self.spec, run)
+                start = self._of_pod.start_of(self.spec, run)
+                break
             except MissingReference as error:
-                self._set(state=Waiting("CreateContainerConfigError", str(error)))
+                self._set(state=Waiting(CONFIG_ERROR, str(error)))
                 if str(error) != told:
                     told = str(error)
                     await self._of_pod.tell("Warning", "Failed", f"Error: {error}")
                 await self._of_pod.reference_changed()
+        if is_lacking(self.facts.state):
+            # Before it starts: what lacks something is begun anew by an engine that finds it.
+            self._set(state=Waiting())
+            await self._of_pod.write_status()
+        return start
 
     async def _tell_no_room(self, error: str) -> None:
-        self._set(state=Waiting("CreateContainerError", error))
+        self._set(state=Waiting(CREATE_ERROR, error))
         await self._of_pod.tell("Warning", "Failed", f"Error: {error}")
 
     async def _watch(self, process: Process) -> None:

@@ -27,6 +27,7 @@ from vcjob.local.agent.podphase import (
     Role,
     Terminated,
     is_initialized,
+    is_lacking,
     pod_status,
     qos_class,
 )
@@ -268,7 +269,6 @@ class PodLife:
             async with self._turn:
                 await self._join()
             await with_room(self._make_files, self._lacks)
-            self._show_lack("")
         except (NodeRefused, SubnetFull, VolumeRefused, UnsafePath, OSError) as error:
             await self._fail("CreatePodError", str(error))
             return
@@ -290,6 +290,10 @@ class PodLife:
     async def _make_files(self) -> None:
         self._files.make(self._pod, self._address, str(NODE_ADDRESS))
         await self._volumes.make(self._pod, self._reference_changed)
+        if any(is_lacking(c.facts.state) for c in (*self._inits, *self._mains)):
+            # Before any starts: what lacks something is begun anew by an engine that finds it.
+            self._show_lack("")
+            await self.write_status()
 
     async def _lacks(self, message: str) -> None:
         self._show_lack(message)

@@ -31,6 +31,13 @@ class Waiting(msgspec.Struct, frozen=True, tag=True):
     message: str = ""
 
 
+CONFIG_ERROR = "CreateContainerConfigError"
+"""It waits for an object that its environment refers to."""
+
+CREATE_ERROR = "CreateContainerError"
+"""It waits for room."""
+
+
 class Running(msgspec.Struct, frozen=True, tag=True):
     """The container runs, since ``started_at`` (seconds since 1970)."""
 
@@ -48,6 +55,31 @@ class Terminated(msgspec.Struct, frozen=True, tag=True):
 
 
 State = Waiting | Running | Terminated
+
+
+def is_lacking(state: State) -> bool:
+    """Whether a container lacks something without which it is not started."""
+    return isinstance(state, Waiting) and _tells_a_lack(state.reason, state.message)
+
+
+def has_begun(status: Object) -> bool:
+    """Whether a container may have run, by the status of a pod that was set up.
+
+    None has if those that come first lack something: no container is started before it is written
+    that it lacks nothing any more.
+    """
+    first = (status.get("initContainerStatuses") or ())[:1] or status.get("containerStatuses") or ()
+    return not (first and all(_lacks(one) for one in first))
+
+
+def _lacks(container: Object) -> bool:
+    waiting = (container.get("state") or {}).get("waiting") or {}
+    again = container.get("restartCount") or container.get("lastState")
+    return not again and _tells_a_lack(waiting.get("reason", ""), waiting.get("message", ""))
+
+
+def _tells_a_lack(reason: str, message: str) -> bool:
+    return reason in (CONFIG_ERROR, CREATE_ERROR) or (reason == Waiting().reason and bool(message))
 
 
 class ContainerFacts(msgspec.Struct, frozen=True):

@@ -5,10 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_node import Scene, container, play
+from fake_node import Scene, container, play, statuses_at_starts
 
 from vcjob.api.kinds import CONFIG_MAP, POD
 from vcjob.api.types import Object
+from vcjob.local.agent.podphase import has_begun
 
 
 def status_of(status: Object) -> dict[str, Any]:
@@ -131,6 +132,22 @@ def test_a_container_waits_for_a_config_map_and_says_so(tmp_path: Path) -> None:
         await stage.node.started("main")
         options = stage.node.starts[0].options
         assert options[options.index("ANSWER") + 1] == "42"
+
+    play(tmp_path, story)
+
+
+def test_that_a_container_lacks_nothing_any_more_is_written_before_it_starts(
+    tmp_path: Path,
+) -> None:
+    async def story(stage: Scene) -> None:
+        source = [{"configMapRef": {"name": "settings"}}]
+        await stage.create(containers=[container("main", envFrom=source)])
+        waits = await stage.until(waits_for("CreateContainerConfigError"))
+        assert not has_begun(waits["status"])
+        written = statuses_at_starts(stage)
+        await stage.cluster.create(CONFIG_MAP, {"metadata": {"name": "settings"}})
+        await stage.node.started("main")
+        assert [has_begun(status) for status in written] == [True]
 
     play(tmp_path, story)
 

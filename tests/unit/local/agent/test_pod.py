@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_node import Scene, container, play
+from fake_node import Scene, container, play, statuses_at_starts
 
 from vcjob.api.kinds import CONFIG_MAP, POD
 from vcjob.local.agent import full_disk
 from vcjob.local.agent.pod_files import PodFiles
+from vcjob.local.agent.podphase import has_begun
 
 
 def waiting_of(status: Any) -> Any:
@@ -125,6 +126,19 @@ def test_a_pod_says_what_volume_it_lacks_until_it_has_it(tmp_path: Path) -> None
         await stage.node.started("first")
         started = await stage.until(lambda status: first(status) is None)
         assert waiting_of(started["status"]) == {"reason": "PodInitializing"}
+
+    play(tmp_path, story)
+
+
+def test_that_a_pod_lacks_no_volume_any_more_is_written_before_it_starts(tmp_path: Path) -> None:
+    async def story(stage: Scene) -> None:
+        await stage.create(volumes=[{"name": "v", "configMap": {"name": "late"}}])
+        waits = await stage.until(lambda status: (waiting_of(status) or {}).get("message"))
+        assert not has_begun(waits["status"])
+        written = statuses_at_starts(stage)
+        await stage.cluster.create(CONFIG_MAP, {"metadata": {"name": "late"}})
+        await stage.node.started("main")
+        assert [has_begun(status) for status in written] == [True]
 
     play(tmp_path, story)
 

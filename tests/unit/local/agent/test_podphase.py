@@ -3,6 +3,8 @@
 import pytest
 
 from vcjob.local.agent.podphase import (
+    CONFIG_ERROR,
+    CREATE_ERROR,
     ContainerFacts,
     PodFacts,
     Role,
@@ -10,6 +12,7 @@ from vcjob.local.agent.podphase import (
     State,
     Terminated,
     Waiting,
+    has_begun,
     phase_of,
     pod_status,
     qos_class,
@@ -142,3 +145,32 @@ def test_container_status_tells_state_last_state_and_restarts() -> None:
 def test_qos_class(resources: list[dict[str, object]], expected: str) -> None:
     spec = {"containers": [{"name": "c", "resources": one} for one in resources]}
     assert qos_class(spec) == expected
+
+
+NO_VOLUME = Waiting(message="its volume lacks a ConfigMap")
+NO_VARIABLE = Waiting(CONFIG_ERROR, "its environment lacks a ConfigMap")
+INITIALIZING = Waiting("PodInitializing")
+
+
+@pytest.mark.parametrize(
+    ("containers", "begun"),
+    [
+        ([container(NO_VOLUME)], False),
+        ([container(NO_VARIABLE)], False),
+        ([container(Waiting(CREATE_ERROR, "the disk is full"))], False),
+        ([container(NO_VARIABLE), container(NO_VARIABLE)], False),
+        ([container(NO_VOLUME, Role.INIT), container(INITIALIZING)], False),
+        ([container(NO_VOLUME, Role.INIT), container(NO_VOLUME, Role.INIT)], False),
+        ([container(Waiting())], True),  # it may have been told to start since
+        ([container(RUNS)], True),
+        ([container(NO_VARIABLE), container(Waiting())], True),
+        ([container(NO_VARIABLE, last=ended(1), restarts=1)], True),
+        ([container(ended(0), Role.INIT), container(NO_VARIABLE)], True),
+        ([container(RUNS, Role.SIDECAR), container(NO_VARIABLE)], True),
+        ([], True),
+    ],
+)
+def test_no_container_has_begun_while_those_that_come_first_lack_something(
+    containers: list[ContainerFacts], begun: bool
+) -> None:
+    assert has_begun(pod_status(PodFacts(), containers, {}, NOW)) is begun

@@ -54,6 +54,18 @@ def test_a_pod_that_ran_has_failed_and_its_containers_have_ended() -> None:
     assert status["initContainerStatuses"] == RUNNING["initContainerStatuses"]
 
 
+def test_a_pod_that_still_lacked_something_is_as_it_was_when_it_was_bound() -> None:
+    waits = {
+        "phase": "Pending",
+        "conditions": RUNNING["conditions"],
+        "containerStatuses": [
+            {"name": "a", "state": {"waiting": {"reason": "CreateContainerConfigError"}}}
+        ],
+    }
+    set_up = {"startTime": "2026-01-01T00:00:00Z", "podIP": "10.0.0.1", "podIPs": [{}]}
+    assert after("here", {**waits, **set_up}) == waits
+
+
 @pytest.mark.parametrize(
     ("node", "status"),
     [
