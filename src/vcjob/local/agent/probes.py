@@ -6,7 +6,6 @@ node's own address, which no network policy keeps out.
 
 import asyncio
 import contextlib
-import os
 import socket
 import ssl
 from collections.abc import Callable
@@ -14,6 +13,7 @@ from collections.abc import Callable
 import msgspec
 
 from vcjob.api.types import Object
+from vcjob.controller.os_errors import words_of
 from vcjob.local.agent.inside import Inside
 from vcjob.local.agent.surroundings import Surroundings
 from vcjob.local.node.client import NodeRefused
@@ -172,7 +172,7 @@ class Prober:
         except TimeoutError:
             return Answer(False, f"no answer within {timeout:g} s")
         except OSError as error:  # asyncio's own text for a refused connection is not for users
-            return Answer(False, os.strerror(error.errno) if error.errno else str(error))
+            return Answer(False, words_of(error))
         except (ValueError, NodeRefused) as error:
             return Answer(False, str(error))
 

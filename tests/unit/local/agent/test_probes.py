@@ -195,3 +195,16 @@ def test_no_answer_in_time_is_a_failure() -> None:
         get = {"port": silent.getsockname()[1]}
         probe = {"httpGet": get, "timeoutSeconds": 0.05, "failureThreshold": 1}
         play({"livenessProbe": probe}, story)
+
+
+def test_a_host_that_has_no_address_is_told_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unknown(host: str, *_: object, **__: object) -> list[object]:
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    async def story(asked: Asked, port: Port) -> None:
+        monkeypatch.setattr(socket, "getaddrinfo", unknown)
+        failed = await asked.running
+        assert failed.message == "Name or service not known"
+
+    probe = {"httpGet": {"host": "nowhere", "port": 80}, "failureThreshold": 1, **FAST}
+    play({"livenessProbe": probe}, story)
